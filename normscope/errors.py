@@ -1,0 +1,45 @@
+"""Everything that can go wrong, as values that name the target, the stage and the next command."""
+
+from enum import StrEnum
+
+
+class FailureKind(StrEnum):
+    """Why a target has no answer; the words of `normscope.failure/1`."""
+
+    NOT_FOUND = "not_found"
+    GATED = "gated"
+    OFFLINE = "offline"
+    NO_CONFIG = "no_config"
+    UNKNOWN_ARCHITECTURE = "unknown_architecture"
+    REMOTE_CODE = "remote_code"
+    UNSAFE_WEIGHTS = "unsafe_weights"
+    ADAPTER_ONLY = "adapter_only"
+    CORRUPT = "corrupt"
+    MISSING_DEPENDENCY = "missing_dependency"
+    NO_INPUTS = "no_inputs"
+    TRACE_FAILED = "trace_failed"
+    TOO_LARGE = "too_large"
+    OUT_OF_MEMORY = "out_of_memory"
+    INTERNAL = "internal"
+
+
+class NormscopeError(Exception):
+    """A target could not be answered.
+
+    `message` says what happened and at which stage; `hint` is the next thing to type or check.
+    """
+
+    def __init__(self, kind: FailureKind, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(Exception):
+    """What was typed cannot be carried out, whatever the target holds; exit status 2."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint

@@ -1,0 +1,271 @@
+"""A dispatch mode that writes down every operation as a graph node.
+
+Values that no weight reaches (masks, position ids, grids, sizes) are computed for real; an
+operation moves to `meta` as soon as one of its operands is there. Under a module with real weights
+nothing moves: the same recorder then sees what really ran.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from normscope.graph import Argument, Assumption, Node, Origin, Source
+from normscope.tracing.answers import LARGEST_REAL, answer_for
+from normscope.tracing.modules import CallStack, tensors_in
+from normscope.tracing.schema import Schema, is_factory, schema_of
+from normscope.tracing.values import ValueTable
+
+_TORCH = str(Path(torch.__file__).parent)
+_HERE = str(Path(__file__).parent)
+_COPY = torch.ops.aten._to_copy.default
+
+
+class Recorder(TorchDispatchMode):
+    """Records nodes while it is active; `nodes`, `stack` and `assumptions` are its result."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: list[Node] = []
+        self.stack = CallStack()
+        self.assumptions: dict[Assumption, None] = {}
+        self._values = ValueTable(self._joined_write)
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        schema = schema_of(func)
+        result = self._run(func, schema, args, kwargs)
+        self._record(schema, args, kwargs, result)
+        return result
+
+    # Leaves of the graph.
+
+    def leaf(self, tensor: torch.Tensor, origin: Origin, name: str) -> int:
+        """Add an input, a parameter, a buffer or a constant and return its node."""
+        index = self._add(origin.value, (), (), tensor, None, origin=origin, name=name)
+        self._values.bind(tensor, index)
+        return index
+
+    def nodes_of(self, tensors: Iterable[torch.Tensor]) -> tuple[int, ...]:
+        """Return the node of each tensor; one never seen becomes a constant."""
+        return tuple(self._node_of(tensor) for tensor in tensors)
+
+    def _node_of(self, tensor: torch.Tensor) -> int:
+        found = self._values.find(tensor)
+        return self.leaf(tensor, Origin.CONSTANT, "") if found is None else found
+
+    def _joined_write(
+        self, tensor: torch.Tensor, old: int, written: tuple[int, ...], covers: bool
+    ) -> int:
+        """Add the node of a value that changed because its storage was written elsewhere."""
+        operands = written if covers else (old, *written)
+        return self._add("write", operands, ("self",), tensor, {"covers": covers})
+
+    # Running an operation.
+
+    def _run(
+        self, func: OpOverload, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        tensors = list(tensors_in((args, kwargs)))
+        if not any(tensor.is_meta for tensor in tensors):
+            return func(*args, **self._kept_real(func, tensors, kwargs))
+        if func is _COPY and _leaves_meta(kwargs):
+            kwargs = {**kwargs, "device": torch.device("meta")}
+        answer = answer_for(func, args, kwargs, self._made_by(tensors))
+        if answer is not None:
+            result, wording = answer
+            self._assume(schema.operation, wording)
+            return result
+        if schema.written and not _written(schema, args, kwargs).is_meta:
+            return self._write_into_real(func, schema, args, kwargs)
+        return func(*_on_meta(args), **_on_meta(kwargs))
+
+    def _kept_real(
+        self, func: OpOverload, tensors: list[torch.Tensor], kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Keep a value real that the code wants on the device of its weights."""
+        device = kwargs.get("device")
+        if device is None or torch.device(device).type != "meta":
+            return kwargs
+        if tensors or is_factory(func):
+            return {**kwargs, "device": torch.device("cpu")}
+        return kwargs
+
+    def _write_into_real(
+        self, func: OpOverload, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Write zeros of the right shape; the graph keeps where the value comes from."""
+        target = _written(schema, args, kwargs)
+        try:
+            return func(*_zeros(args), **_zeros(kwargs))
+        except (RuntimeError, IndexError):  # zeros may be no valid index or size
+            return target
+
+    def _made_by(self, tensors: list[torch.Tensor]) -> str:
+        node = self._values.find(tensors[0])
+        return self.nodes[node].operation if node is not None else ""
+
+    def _assume(self, question: str, answer: str) -> None:
+        where = self.stack.calls[self.stack.current()].path
+        self.assumptions[Assumption(question=question, where=where, answer=answer)] = None
+
+    # Writing it down.
+
+    def _record(
+        self, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        operands, slots, arguments = self._read_arguments(schema, args, kwargs)
+        outputs = list(tensors_in(result))
+        if not outputs:
+            return
+        source = _source()
+        first: int | None = None
+        ordinal = self._next_ordinal()
+        for position, tensor in enumerate(outputs):
+            index = self._add(
+                schema.operation if first is None else "getitem",
+                operands if first is None else (first,),
+                slots if first is None else ("self",),
+                tensor,
+                arguments if first is None else None,
+                ordinal=ordinal,
+                output=position,
+                source=source,
+            )
+            first = index if first is None else first
+            if schema.written:
+                self._values.write(tensor, index)
+            else:
+                self._values.bind(tensor, index)
+
+    def _read_arguments(
+        self, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[int, ...], tuple[str, ...], dict[str, Argument]]:
+        operands: list[int] = []
+        slots: list[str] = []
+        arguments: dict[str, Argument] = {}
+        named = [*zip(schema.names, args, strict=False), *kwargs.items()]
+        for name, value in named:
+            found = self.nodes_of(tensors_in(value))
+            if found:
+                operands.extend(found)
+                slots.extend([name] * len(found))
+            else:
+                arguments[name] = _plain(value)
+        return tuple(operands), tuple(slots), arguments
+
+    def _next_ordinal(self) -> int:
+        call = self.stack.calls[self.stack.current()]
+        call.operations += 1
+        return call.operations - 1
+
+    def _add(
+        self,
+        operation: str,
+        operands: tuple[int, ...],
+        slots: tuple[str, ...],
+        tensor: torch.Tensor,
+        arguments: dict[str, Argument] | None,
+        *,
+        origin: Origin = Origin.OPERATION,
+        ordinal: int = 0,
+        output: int = 0,
+        name: str = "",
+        source: Source | None = None,
+    ) -> int:
+        call = self.stack.running[-1] if self.stack.running else 0
+        self.nodes.append(
+            Node(
+                index=len(self.nodes),
+                operation=operation,
+                operands=operands,
+                slots=slots,
+                shape=tuple(tensor.shape),
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                origin=origin,
+                module=self.stack.calls[call].path if self.stack.calls else "",
+                call=call,
+                ordinal=ordinal,
+                output=output,
+                arguments=arguments,
+                name=name,
+                source=source,
+            )
+        )
+        return len(self.nodes) - 1
+
+
+def _leaves_meta(kwargs: dict[str, Any]) -> bool:
+    device = kwargs.get("device")
+    return device is not None and torch.device(device).type != "meta"
+
+
+def _written(schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
+    name = schema.written[0]
+    position = schema.names.index(name)
+    value = args[position] if position < len(args) else kwargs[name]
+    return next(tensors_in(value))
+
+
+def _mapped(value: Any, change: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, tuple | list):
+        return type(value)(_mapped(item, change) for item in value)
+    if isinstance(value, dict):
+        return {key: _mapped(item, change) for key, item in value.items()}
+    return value
+
+
+def _on_meta(value: Any) -> Any:
+    if isinstance(value, torch.device):
+        return torch.device("meta")
+    if isinstance(value, dict) and "device" in value and value["device"] is not None:
+        value = {**value, "device": torch.device("meta")}
+    return _mapped(value, lambda tensor: tensor if tensor.is_meta else tensor.to("meta"))
+
+
+def _zeros(value: Any) -> Any:
+    return _mapped(
+        value,
+        lambda tensor: (
+            torch.zeros(tensor.shape, dtype=tensor.dtype)
+            if tensor.is_meta and tensor.numel() <= LARGEST_REAL
+            else tensor
+        ),
+    )
+
+
+def _plain(value: Any) -> Argument:
+    """Return an argument as a value that no torch type hides in."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, tuple | list) and all(
+        item is None or isinstance(item, bool | int | float | str) for item in value
+    ):
+        return tuple(value)
+    return str(value)
+
+
+def _source() -> Source | None:
+    """Return the innermost line of code outside torch and this package."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((_TORCH, _HERE, "<")):
+            return Source(file=file, line=frame.f_lineno, function=frame.f_code.co_qualname)
+        frame = frame.f_back
+    return None

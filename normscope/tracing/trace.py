@@ -1,0 +1,106 @@
+"""module + inputs -> Graph; the only translator from torch."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+from normscope.errors import FailureKind, NormscopeError
+from normscope.graph import Graph, Origin
+from normscope.tracing.modules import module_tree, recorded_calls, tensors_in
+from normscope.tracing.recorder import Recorder
+
+
+def trace_module(
+    module: nn.Module, inputs: Mapping[str, Any], positional: tuple[Any, ...] = ()
+) -> Graph:
+    """Run one forward pass of `module` and return its dataflow graph.
+
+    The module runs in eval mode and without gradients, on `meta` or with real weights; its mode is
+    restored. Raises `NormscopeError` of kind `trace_failed` where the forward itself fails.
+    """
+    recorder = Recorder()
+    recorder.stack.enter("")
+    _add_leaves(recorder, module, inputs, positional)
+    with _evaluating(module), torch.no_grad():
+        try:
+            with (
+                recorded_calls(module, recorder.stack, recorder.nodes_of),
+                _MetaContent(recorder),
+                recorder,
+            ):
+                result = module(*positional, **inputs)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise NormscopeError(
+                FailureKind.OUT_OF_MEMORY, f"the forward pass ran out of memory: {error}"
+            ) from error
+        except Exception as error:
+            raise NormscopeError(
+                FailureKind.TRACE_FAILED,
+                f"the forward pass failed: {type(error).__name__}: {_first_line(error)}",
+                "report it with the config at hand; the traceback is shown with --verbose",
+            ) from error
+        outputs = recorder.nodes_of(tensors_in(result))
+    recorder.stack.leave(outputs)
+    return Graph(
+        nodes=tuple(recorder.nodes),
+        modules=module_tree(module),
+        calls=recorder.stack.frozen(),
+        outputs=outputs,
+        assumptions=tuple(recorder.assumptions),
+    )
+
+
+def _add_leaves(
+    recorder: Recorder, module: nn.Module, inputs: Mapping[str, Any], positional: tuple[Any, ...]
+) -> None:
+    for name, parameter in module.named_parameters():
+        recorder.leaf(parameter, Origin.PARAMETER, name)
+    for name, buffer in module.named_buffers():
+        recorder.leaf(buffer, Origin.BUFFER, name)
+    for position, value in enumerate(positional):
+        for tensor in tensors_in(value):
+            recorder.leaf(tensor, Origin.INPUT, str(position))
+    for name, value in inputs.items():
+        for tensor in tensors_in(value):
+            recorder.leaf(tensor, Origin.INPUT, name)
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    training = [child for child in module.modules() if child.training]
+    try:
+        module.eval()
+        yield
+    finally:
+        for child in training:
+            child.training = True
+
+
+class _MetaContent(TorchFunctionMode):
+    """Answers what reaches a tensor's content past the dispatcher: `tolist`, `numpy`."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        if (
+            func in {torch.Tensor.tolist, torch.Tensor.numpy}
+            and isinstance(args[0], torch.Tensor)
+            and args[0].is_meta
+        ):
+            self._recorder._assume(func.__name__, "ones")
+            ones = torch.ones(args[0].shape, dtype=args[0].dtype, device="cpu")
+            return func(ones, *args[1:], **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else "no message"
