@@ -1,0 +1,288 @@
+"""Graph -> the norms that are written out as arithmetic.
+
+A norm is a value multiplied by r or divided by s, where r or s comes from a reduction of that same
+value: followed forward from each reduction through casts, + eps, clamps, roots and reciprocals to
+the product that uses it, and backward through squares and a subtracted mean to the value.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from normscope.graph import Graph, Node
+from normscope.norms.norm import EpsPosition
+from normscope.operations import CASTS, RESHAPES, is_stored
+
+SQUARED_REDUCTIONS = frozenset({"mean", "sum"})
+"""Give a squared scale when taken of squares."""
+VARIANCES = frozenset({"var", "var_mean"})
+DEVIATIONS = frozenset({"std", "std_mean", "linalg_vector_norm", "norm"})
+
+_KEEPING = CASTS | RESHAPES
+_CHAIN = 16
+"""Operations between a reduction and the product that uses it; real ones need about five."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """A reduction that could be the scale of a norm, with the value that it reduces."""
+
+    node: int
+    values: tuple[int, ...]
+    """The value and what it was cast or reshaped from, nearest first."""
+    interior: frozenset[int]
+    centred: bool
+    kind: str
+    """`mean` or `sum` of squares, `var`, or `norm`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """A value on the way from a statistic to its use."""
+
+    node: int
+    power: float
+    """2 for a variance, 1 for its root, -1 for the reciprocal root."""
+    eps: float | None = None
+    eps_position: EpsPosition = EpsPosition.NONE
+    interior: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotient:
+    """A value divided by its own scale: the heart of a written-out norm."""
+
+    statistic: Statistic
+    scale: Scale
+    input: int
+    output: int
+    centred: bool
+    interior: frozenset[int]
+
+
+def find_quotients(graph: Graph) -> Iterator[Quotient]:
+    """Yield every value that is divided by a scale taken from itself, in order of execution."""
+    for node in graph.nodes:
+        for statistic in _statistics(graph, node):
+            quotient = _used_by(graph, statistic)
+            if quotient is not None:
+                yield quotient
+
+
+# From a reduction back to the value.
+
+
+def _statistics(graph: Graph, node: Node) -> Iterator[Statistic]:
+    if not node.operands or node.output:
+        return
+    operand = node.operands[0]
+    if node.operation in SQUARED_REDUCTIONS:
+        squared = _square_root_of(graph, operand)
+        if squared is None:
+            return
+        base, inner = squared
+        yield _statistic(graph, node, base, inner, node.operation)
+    elif node.operation in VARIANCES:
+        yield replace(_statistic(graph, node, operand, frozenset(), "var"), centred=True)
+    elif node.operation in DEVIATIONS and _is_euclidean(node):
+        kind = "norm" if "norm" in node.operation else "var"
+        found = _statistic(graph, node, operand, frozenset(), kind)
+        yield replace(found, centred=found.centred or kind == "var")
+
+
+def _is_euclidean(node: Node) -> bool:
+    return float(node.argument("ord", node.argument("p", 2)) or 2) == 2.0
+
+
+def _statistic(
+    graph: Graph, node: Node, base: int, inner: frozenset[int], kind: str
+) -> Statistic:
+    values, passed = _unwrapped(graph, base)
+    centre = _uncentred(graph, values[-1])
+    centred = centre is not None
+    if centre is not None:
+        more, passed_more = _unwrapped(graph, centre[0])
+        values, passed = more, passed | passed_more | centre[1] | set(values)
+    return Statistic(
+        node=node.index,
+        values=tuple(values),
+        interior=inner | passed | {node.index},
+        centred=centred,
+        kind=kind,
+    )
+
+
+def _square_root_of(graph: Graph, index: int) -> tuple[int, frozenset[int]] | None:
+    """Return the value whose square `index` is, and the nodes in between."""
+    passed: set[int] = set()
+    node = graph.nodes[index]
+    while node.operation in _KEEPING and node.operands:
+        passed.add(node.index)
+        node = graph.nodes[node.operands[0]]
+    passed.add(node.index)
+    square = (
+        node.operation == "square"
+        or (node.operation == "pow" and node.argument("exponent") in {2, 2.0})
+        or (node.operation == "mul" and len(set(node.operands)) == 1 and len(node.operands) == 2)
+    )
+    if not square:
+        return None
+    inner = graph.nodes[node.operands[0]]
+    if inner.operation == "abs":
+        passed.add(inner.index)
+        inner = graph.nodes[inner.operands[0]]
+    return inner.index, frozenset(passed)
+
+
+def _unwrapped(graph: Graph, index: int) -> tuple[list[int], frozenset[int]]:
+    """Return a value and what it was cast or reshaped from, nearest first."""
+    values = [index]
+    node = graph.nodes[index]
+    while node.operation in _KEEPING and node.operands and len(values) < _CHAIN:
+        values.append(node.operands[0])
+        node = graph.nodes[node.operands[0]]
+    return values, frozenset(values[:-1])
+
+
+def _uncentred(graph: Graph, index: int) -> tuple[int, frozenset[int]] | None:
+    """Return x where `index` is x - mean(x), and the nodes in between."""
+    node = graph.nodes[index]
+    if node.operation == "sub" and len(node.operands) == 2 and node.argument("alpha", 1) == 1:
+        value, mean = node.operands
+    elif node.operation == "add" and len(node.operands) == 2:
+        value, mean = node.operands
+        negated = graph.nodes[mean]
+        if negated.operation != "neg":
+            return None
+        mean = negated.operands[0]
+    else:
+        return None
+    reduced = _mean_source(graph, mean)
+    if reduced is None:
+        return None
+    source, passed = reduced
+    own, own_passed = _unwrapped(graph, value)
+    theirs, their_passed = _unwrapped(graph, source)
+    common = next((candidate for candidate in own if candidate in set(theirs)), None)
+    if common is None:
+        return None
+    return value, passed | {index} | (their_passed - set(own)) | own_passed - own_passed
+
+
+def _mean_source(graph: Graph, index: int) -> tuple[int, frozenset[int]] | None:
+    """Return the value that `index` is the mean of: mean(x), or sum(x) over a count."""
+    passed: set[int] = set()
+    node = graph.nodes[index]
+    while node.operands and (
+        node.operation in _KEEPING
+        or node.operation == "getitem"
+        or (node.operation in {"div", "mul"} and len(node.operands) == 1)
+    ):
+        passed.add(node.index)
+        node = graph.nodes[node.operands[0]]
+    if node.operation not in {"mean", "sum", "var_mean", "std_mean"}:
+        return None
+    return node.operands[0], frozenset(passed | {node.index})
+
+
+# From a reduction forward to the product that uses it.
+
+
+def _used_by(graph: Graph, statistic: Statistic) -> Quotient | None:
+    power = 2.0 if statistic.kind in {"mean", "sum"} else 1.0
+    node = graph.nodes[statistic.node]
+    if node.operation in VARIANCES:
+        power = 2.0
+    pending = [Scale(node=statistic.node, power=power)]
+    for scale in pending:
+        if len(pending) > _CHAIN * 2:
+            return None
+        for index in graph.consumers[scale.node]:
+            reader = graph.nodes[index]
+            quotient = _quotient(graph, statistic, scale, reader)
+            if quotient is not None:
+                return quotient
+            further = _further(graph, scale, reader)
+            if further is not None:
+                pending.append(further)
+    return None
+
+
+def _further(graph: Graph, scale: Scale, reader: Node) -> Scale | None:
+    """Follow one operation on a scale that keeps it a scale."""
+    at = {"node": reader.index, "interior": scale.interior | {reader.index}}
+    operation = reader.operation
+    if operation in _KEEPING:
+        return replace(scale, **at)
+    if operation in {"sqrt", "rsqrt", "reciprocal", "pow", "square"}:
+        return replace(scale, power=scale.power * _exponent(reader), **at)
+    if operation in {"add", "clamp", "clamp_min", "maximum"}:
+        return _with_eps(graph, replace(scale, **at), scale, reader)
+    if operation in {"mul", "div"} and _other_is_number(graph, scale, reader):
+        divides = operation == "div" and reader.operands[0] != scale.node
+        return replace(scale, power=-scale.power if divides else scale.power, **at)
+    return None
+
+
+def _exponent(reader: Node) -> float:
+    exponents = {"sqrt": 0.5, "rsqrt": -0.5, "reciprocal": -1.0, "square": 2.0}
+    if reader.operation in exponents:
+        return exponents[reader.operation]
+    exponent = reader.argument("exponent")
+    return float(exponent) if isinstance(exponent, int | float) else 0.0
+
+
+def _other_is_number(graph: Graph, scale: Scale, reader: Node) -> bool:
+    others = [operand for operand in reader.operands if operand != scale.node]
+    return all(
+        graph.nodes[other].shape in {(), (1,)}
+        and is_stored(graph, other)
+        and not graph.depends_on_weight[other]
+        for other in others
+    )
+
+
+def _with_eps(graph: Graph, moved: Scale, scale: Scale, reader: Node) -> Scale | None:
+    """Add eps: inside the root while the scale is squared, outside it or as a clamp later."""
+    if not _other_is_number(graph, scale, reader):
+        return None
+    value = reader.argument("other", reader.argument("min"))
+    eps = float(value) if isinstance(value, int | float) else None
+    if reader.operation != "add":
+        position = EpsPosition.CLAMP
+    else:
+        position = EpsPosition.INSIDE if scale.power == 2.0 else EpsPosition.OUTSIDE
+    return replace(moved, eps=eps, eps_position=position)
+
+
+def _quotient(
+    graph: Graph, statistic: Statistic, scale: Scale, reader: Node
+) -> Quotient | None:
+    """Return the norm if `reader` divides the statistic's own value by this scale."""
+    if len(reader.operands) != 2 or scale.node not in reader.operands:
+        return None
+    first, second = reader.operands
+    divides = reader.operation == "div" and second == scale.node and scale.power == 1.0
+    multiplies = reader.operation == "mul" and scale.power == -1.0
+    if not (divides or multiplies):
+        return None
+    value = first if second == scale.node else second
+    values, passed = _unwrapped(graph, value)
+    centre = _uncentred(graph, values[-1])
+    centred = centre is not None
+    if centre is not None:
+        passed = passed | centre[1] | set(values)
+        values, more = _unwrapped(graph, centre[0])
+        passed = passed | more
+    own = set(statistic.values)
+    common = next((candidate for candidate in values if candidate in own), None)
+    if common is None or centred != statistic.centred:
+        return None
+    interior = statistic.interior | scale.interior | passed | {reader.index}
+    return Quotient(
+        statistic=statistic,
+        scale=scale,
+        input=common,
+        output=reader.index,
+        centred=centred,
+        interior=frozenset(node for node in interior if node > common),
+    )

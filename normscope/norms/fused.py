@@ -1,0 +1,133 @@
+"""Graph -> the norms that run as one fused operation."""
+
+from collections.abc import Callable, Iterator
+
+from normscope.graph import Graph, Node
+from normscope.norms.norm import EpsPosition, Gain, Norm, NormKind
+from normscope.norms.parameters import standardizes_a_weight, stored_factor
+
+_MACHINE_EPS = {"float32": 2.0**-23, "float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""What torch's RMS norm takes for eps where None is given."""
+
+_BATCH_NORMS = frozenset({"native_batch_norm", "_native_batch_norm_legit",
+                          "_native_batch_norm_legit_no_training", "_batch_norm_no_update",
+                          "cudnn_batch_norm", "batch_norm", "_batch_norm_with_update"})
+
+
+def find_fused(graph: Graph) -> Iterator[Norm]:
+    """Yield the layer, RMS, group, batch and instance norms that are one operation."""
+    for node in graph.nodes:
+        build = _BUILDERS.get(node.operation)
+        if build is not None and not standardizes_a_weight(graph, node.operands[0], node.index):
+            yield build(graph, node)
+
+
+def _feature_norm(graph: Graph, node: Node, kind: NormKind) -> Norm:
+    size = node.argument("normalized_shape")
+    shape = tuple(size) if isinstance(size, tuple) else ()
+    eps = node.argument("eps")
+    value = float(eps) if isinstance(eps, int | float) else _MACHINE_EPS.get(node.dtype)
+    axes = tuple(range(-len(shape), 0))
+    return _fused(graph, node, kind, axes, tuple(int(item or 0) for item in shape), value)
+
+
+def _layer_norm(graph: Graph, node: Node) -> Norm:
+    return _feature_norm(graph, node, NormKind.LAYER)
+
+
+def _rms_norm(graph: Graph, node: Node) -> Norm:
+    return _feature_norm(graph, node, NormKind.RMS)
+
+
+def _group_norm(graph: Graph, node: Node) -> Norm:
+    source = graph.nodes[node.operands[0]]
+    groups = node.argument("group", node.argument("num_groups"))
+    eps = node.argument("eps")
+    count = int(groups) if isinstance(groups, int) else None
+    channels = source.shape[1]
+    axes = tuple(range(1, len(source.shape)))
+    kind = NormKind.GROUP
+    if count == channels:
+        # One channel a group: the statistics are those of each channel's own places.
+        kind, axes, count = NormKind.INSTANCE, axes[1:], None
+    value = float(eps) if isinstance(eps, int | float) else None
+    return _fused(graph, node, kind, axes, (channels,), value, groups=count)
+
+
+def _batch_norm(graph: Graph, node: Node) -> Norm:
+    source = graph.nodes[node.operands[0]]
+    eps = node.argument("eps", node.argument("epsilon"))
+    value = float(eps) if isinstance(eps, int | float) else None
+    folded = _instance_source(graph, source)
+    if folded is not None:
+        axes = tuple(range(2, len(folded.shape)))
+        return _fused(graph, node, NormKind.INSTANCE, axes, (folded.shape[1],), value)
+    axes = (0, *range(2, len(source.shape)))
+    frozen = node.operand("running_mean") is not None and node.argument("training") is not True
+    return _fused(
+        graph, node, NormKind.BATCH, axes, (source.shape[1],), value, frozen_statistics=frozen
+    )
+
+
+def _instance_source(graph: Graph, source: Node) -> Node | None:
+    """torch runs an instance norm as a batch norm of [1, batch·channels, …]."""
+    if source.operation not in {"view", "_unsafe_view", "reshape", "_reshape_alias"}:
+        return None
+    before = graph.nodes[source.operands[0]]
+    while before.operation in {"clone", "contiguous"}:
+        before = graph.nodes[before.operands[0]]
+    folded = (
+        len(before.shape) == len(source.shape)
+        and source.shape[0] == 1
+        and before.shape[0] * before.shape[1] == source.shape[1]
+        and before.shape[2:] == source.shape[2:]
+    )
+    return before if folded and before.shape[0] > 1 else None
+
+
+def _fused(
+    graph: Graph,
+    node: Node,
+    kind: NormKind,
+    axes: tuple[int, ...],
+    shape: tuple[int, ...],
+    eps: float | None,
+    *,
+    groups: int | None = None,
+    frozen_statistics: bool = False,
+) -> Norm:
+    weight, bias = node.operand("weight"), node.operand("bias")
+    gain = stored_factor(graph, weight) if weight is not None else None
+    offset = stored_factor(graph, bias) if bias is not None else None
+    form = Gain.NONE if weight is None else (gain.form if gain is not None else Gain.OTHER)
+    return Norm(
+        kind=kind,
+        input=node.operands[0],
+        normalized=None if weight is not None or bias is not None else node.index,
+        output=node.index,
+        interior=frozenset({node.index}),
+        axes=axes,
+        shape=shape,
+        groups=groups,
+        eps=eps,
+        eps_position=EpsPosition.INSIDE if eps else EpsPosition.NONE,
+        gain=form,
+        bias=bias is not None,
+        weight=gain.parameter if gain is not None else None,
+        bias_name=offset.parameter if offset is not None else None,
+        # torch's fused kernels accumulate half precision in float32.
+        statistics_dtype="float64" if node.dtype == "float64" else "float32",
+        gain_dtype=None if weight is None else graph.nodes[weight].dtype,
+        frozen_statistics=frozen_statistics,
+    )
+
+
+_BUILDERS: dict[str, Callable[[Graph, Node], Norm]] = {
+    "native_layer_norm": _layer_norm,
+    "layer_norm": _layer_norm,
+    "_fused_rms_norm": _rms_norm,
+    "rms_norm": _rms_norm,
+    "native_group_norm": _group_norm,
+    "group_norm": _group_norm,
+    **dict.fromkeys(_BATCH_NORMS, _batch_norm),
+}
