@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from normscope.operations import NORMALIZE, mixes
+
 Scalar = bool | int | float | str | None
 Argument = Scalar | tuple[Scalar, ...]
 
@@ -144,6 +146,18 @@ class Graph:
         for node in self.nodes:
             known.append(
                 node.origin is Origin.PARAMETER or any(known[operand] for operand in node.operands)
+            )
+        return tuple(known)
+
+    @cached_property
+    def computes(self) -> Sequence[bool]:
+        """For each node, whether a product, a reduction or the like lies behind it."""
+        known: list[bool] = []
+        for node in self.nodes:
+            known.append(
+                mixes(node.operation)
+                or node.operation == NORMALIZE
+                or any(known[operand] for operand in node.operands)
             )
         return tuple(known)
 

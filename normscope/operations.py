@@ -1,7 +1,5 @@
 """What an operation does to a value, by its ATen name: keeps it, casts it, mixes it."""
 
-from normscope.graph import Graph, Node, Origin
-
 CASTS = frozenset({"_to_copy", "to", "clone", "contiguous", "detach", "alias", "lift_fresh",
                    "_conj", "resolve_conj", "resolve_neg", "positive", "_autocast_to_full_precision"})
 """The same elements in the same places, perhaps in another dtype."""
@@ -64,24 +62,17 @@ MIXING = (MATRIX_PRODUCTS | CONVOLUTIONS | FUSED_ATTENTION | FOURIER | POOLING |
 
 SOFTMAX = frozenset({"softmax", "_softmax", "_safe_softmax", "log_softmax", "_log_softmax"})
 
+NORMALIZE = "normalize"
+"""The one operation that stands for a whole norm in a condensed graph."""
+
 INTEGER_DTYPES = frozenset({"int64", "int32", "int16", "int8", "uint8", "bool"})
 
 
-def mixes(node: Node) -> bool:
-    """Tell whether the node is a mixing operation; an opaque custom operation is taken for one."""
-    return node.operation in MIXING or "::" in node.operation
+def mixes(operation: str) -> bool:
+    """Tell whether an operation mixes; an opaque custom operation is taken for one that does."""
+    return operation in MIXING or "::" in operation
 
 
-def keeps_elements(node: Node) -> bool:
-    """Tell whether the node holds exactly the elements of its operand, cast or reshaped."""
-    return node.operation in CASTS or node.operation in RESHAPES
-
-
-def is_stored(graph: Graph, index: int) -> bool:
-    """Tell whether a value is stored or made from numbers alone: no operation on activations."""
-    return not graph.depends_on_input[index]
-
-
-def is_leaf_parameter(node: Node) -> bool:
-    """Tell whether the node is a parameter of the model."""
-    return node.origin is Origin.PARAMETER
+def keeps_elements(operation: str) -> bool:
+    """Tell whether the result holds exactly the operand's elements, cast or reshaped."""
+    return operation in CASTS or operation in RESHAPES

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from normscope.graph import Graph, Node
 from normscope.norms.norm import EpsPosition
-from normscope.operations import CASTS, RESHAPES, is_stored
+from normscope.operations import CASTS, RESHAPES
 
 SQUARED_REDUCTIONS = frozenset({"mean", "sum"})
 """Give a squared scale when taken of squares."""
@@ -235,7 +235,7 @@ def _other_is_number(graph: Graph, scale: Scale, reader: Node) -> bool:
     others = [operand for operand in reader.operands if operand != scale.node]
     return all(
         graph.nodes[other].shape in {(), (1,)}
-        and is_stored(graph, other)
+        and not graph.depends_on_input[other]
         and not graph.depends_on_weight[other]
         for other in others
     )

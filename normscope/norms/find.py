@@ -1,5 +1,6 @@
 """Graph -> the normalizations in it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,7 +20,7 @@ def find_norms(graph: Graph) -> tuple[Norm, ...]:
     """Return every norm call in order of execution, named and with its module where it has one."""
     found = [*find_fused(graph), *_written_norms(graph)]
     located = [_located(graph, norm) for norm in sorted(found, key=lambda norm: norm.output)]
-    return _named(graph, located)
+    return _named(located)
 
 
 def _written_norms(graph: Graph) -> list[Norm]:
@@ -73,7 +74,7 @@ def _kept_behind(graph: Graph, index: int) -> list[int]:
         if len(behind) > _WRAPPING:
             break
         behind.extend(
-            reader for reader in graph.consumers[value] if keeps_elements(graph.nodes[reader])
+            reader for reader in graph.consumers[value] if keeps_elements(graph.nodes[reader].operation)
         )
     return behind[1:]
 
@@ -82,25 +83,31 @@ def _kept_before(graph: Graph, index: int) -> list[int]:
     """Return what a value was cast or reshaped from."""
     before: list[int] = []
     node = graph.nodes[index]
-    while keeps_elements(node) and node.operands and len(before) < _WRAPPING:
+    while keeps_elements(node.operation) and node.operands and len(before) < _WRAPPING:
         before.append(node.operands[0])
         node = graph.nodes[node.operands[0]]
     return before
 
 
-def _named(graph: Graph, norms: Sequence[Norm]) -> tuple[Norm, ...]:
+def _named(norms: Sequence[Norm]) -> tuple[Norm, ...]:
     """Give each norm its name and the number of its call under that name."""
-    per_owner: dict[tuple[str, int], int] = {}
-    counts: dict[str, int] = {}
+    in_owner = Counter(norm.owner_call for norm in norms)
+    per_owner: Counter[tuple[str, int]] = Counter()
+    counts: Counter[str] = Counter()
     named: list[Norm] = []
     for norm in norms:
         name = norm.module
-        if name is None:
+        if name is None and in_owner[norm.owner_call] == 1 and _holds_its_gain(norm):
+            name = norm.owner
+        elif name is None:
             key = (f"{norm.owner}:{norm.kind.value}", norm.owner_call)
-            position = per_owner.get(key, 0)
-            per_owner[key] = position + 1
-            name = key[0] if position == 0 else f"{key[0]}.{position}"
-        call = counts.get(name, 0)
-        counts[name] = call + 1
-        named.append(replace(norm, name=name, call=call))
+            name = f"{key[0]}.{per_owner[key]}" if per_owner[key] else key[0]
+            per_owner[key] += 1
+        named.append(replace(norm, name=name, call=counts[name]))
+        counts[name] += 1
     return tuple(named)
+
+
+def _holds_its_gain(norm: Norm) -> bool:
+    """A module that holds the gain and does more than the norm (a gate) still lends its name."""
+    return norm.weight is not None and norm.weight.rpartition(".")[0] == norm.owner != ""

@@ -46,12 +46,8 @@ def _group_norm(graph: Graph, node: Node) -> Norm:
     count = int(groups) if isinstance(groups, int) else None
     channels = source.shape[1]
     axes = tuple(range(1, len(source.shape)))
-    kind = NormKind.GROUP
-    if count == channels:
-        # One channel a group: the statistics are those of each channel's own places.
-        kind, axes, count = NormKind.INSTANCE, axes[1:], None
     value = float(eps) if isinstance(eps, int | float) else None
-    return _fused(graph, node, kind, axes, (channels,), value, groups=count)
+    return _fused(graph, node, NormKind.GROUP, axes, (channels,), value, groups=count)
 
 
 def _batch_norm(graph: Graph, node: Node) -> Norm:

@@ -42,7 +42,7 @@ def stored_factor(graph: Graph, index: int) -> StoredFactor | None:
 
 
 def _step(form: Gain, node: Node) -> Gain:
-    if keeps_elements(node) or node.operation in {"repeat", "slice"}:
+    if keeps_elements(node.operation) or node.operation in {"repeat", "slice"}:
         return form
     adds_one = (
         node.operation in {"add", "rsub"}
@@ -70,7 +70,7 @@ def standardizes_a_weight(graph: Graph, source: int, result: int) -> bool:
             reader = graph.nodes[index]
             if _weight_slot(reader) == value and _weight_slot(reader) is not None:
                 return True
-            if not mixes(reader) and not graph.depends_on_input[index]:
+            if not mixes(reader.operation) and not graph.depends_on_input[index]:
                 pending.append(index)
     return False
 
