@@ -2,64 +2,30 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from normscope.errors import FailureKind
 from normscope.graph import Assumption
+from normscope.placement.vocabulary import FORMULAS, Placement, Role, Site
+from normscope.residuals.kinds import BranchKind
 
 
-class Placement(StrEnum):
-    """Where the norms of a branch stand; see `FORMULAS` for what each one computes."""
-
-    PRE = "pre-norm"
-    POST = "post-norm"
-    RES_POST = "res-post-norm"
-    SANDWICH = "sandwich-norm"
-    PRE_POST = "pre+post"
-    NO_NORM = "no-norm"
-    OTHER = "other"
-    UNKNOWN = "unknown"
-    MIXED = "mixed"
-
-
-class Site(StrEnum):
-    """Where a norm stands around a residual add."""
-
-    BRANCH_INPUT = "branch_input"
-    INSIDE_BRANCH = "inside_branch"
-    BRANCH_OUTPUT = "branch_output"
-    TRUNK = "trunk"
-
-
-class Role(StrEnum):
-    """What a norm is for: its site in a branch, or its place around the stacks."""
-
-    BRANCH_INPUT = "branch_input"
-    INSIDE_BRANCH = "inside_branch"
-    BRANCH_OUTPUT = "branch_output"
-    TRUNK = "trunk"
-    EMBEDDING = "embedding"
-    FINAL = "final"
-    STACK_INPUT = "stack_input"
-    BETWEEN_STACKS = "between_stacks"
-    HEAD = "head"
-    POOLER = "pooler"
-    UNPLACED = "unplaced"
-
-
-class BranchKind(StrEnum):
-    """What a branch computes."""
-
-    ATTENTION = "attention"
-    CROSS_ATTENTION = "cross-attention"
-    MLP = "mlp"
-    MOE = "moe"
-    CONV = "conv"
-    SSM = "ssm"
-    RNN = "rnn"
-    FOURIER = "fourier"
-    POOLING = "pooling"
-    OTHER = "other"
+__all__ = [
+    "FORMULAS",
+    "Answer",
+    "BlockReport",
+    "BranchKind",
+    "BranchReport",
+    "Evidence",
+    "Inspection",
+    "ModelFacts",
+    "NormReport",
+    "Placement",
+    "Role",
+    "Site",
+    "StackReport",
+    "Uninspectable",
+    "Variant",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,13 +162,3 @@ class Uninspectable:
 
 
 Answer = Inspection | Uninspectable
-
-FORMULAS: Mapping[Placement, str] = {
-    Placement.PRE: "x + f(N(x))",
-    Placement.POST: "N(x + f(x))",
-    Placement.RES_POST: "x + N(f(x))",
-    Placement.SANDWICH: "x + N(f(N(x)))",
-    Placement.PRE_POST: "N(x + f(N(x)))",
-    Placement.NO_NORM: "x + f(x)",
-}
-"""The formula of each named placement; N is the block's norm and f the branch."""

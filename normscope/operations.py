@@ -62,6 +62,11 @@ MIXING = (MATRIX_PRODUCTS | CONVOLUTIONS | FUSED_ATTENTION | FOURIER | POOLING |
 
 SOFTMAX = frozenset({"softmax", "_softmax", "_safe_softmax", "log_softmax", "_log_softmax"})
 
+ACTIVATIONS = frozenset({"relu", "gelu", "silu", "mish", "elu", "leaky_relu", "hardswish", "tanh",
+                         "hardsigmoid", "sigmoid", "softplus", "relu6", "celu", "selu", "prelu",
+                         "_prelu_kernel", "log_sigmoid_forward", "hardshrink", "softshrink"})
+"""Act on each element by itself."""
+
 NORMALIZE = "normalize"
 """The one operation that stands for a whole norm in a condensed graph."""
 

@@ -1,0 +1,1 @@
+"""norms + stream -> the site of each norm, and the name of the pattern."""

@@ -1,0 +1,181 @@
+"""Condensed graph -> the residual adds in it.
+
+An add is residual where one operand (the skip) leads back, through steps that carry a value on, to
+a stream value v, and the other (the branch) depends on the same v through a mixing operation. The
+nearest such v wins.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from normscope.graph import Graph, Node
+from normscope.residuals.ancestry import Ancestry
+from normscope.residuals.steps import Step, StepKind, is_activation, steps_back
+
+_SKIP_STEPS = 48
+"""Operations that a skip may pass; window partition and its reverse take about twenty."""
+_PARALLEL_SUMS = 8
+"""Sums of one chain that may lie between two parallel branches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidualAdd:
+    """One addition of a branch to the stream that it read."""
+
+    node: int
+    """The sum."""
+    stream: int
+    """The stream value v that skip and branch both come from."""
+    skip: int
+    """The operand that leads back to v."""
+    branch: int
+    """The operand that the branch computed."""
+    steps: tuple[Step, ...]
+    """From the skip back to v."""
+    parallel_to: int | None = None
+    """The sum that the skip passed on its way to v: that branch runs beside this one."""
+    sign: str = "+"
+    branch_factor: str = ""
+    """A scale that the addition itself applies to the branch (`addcmul`, `alpha`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    value: int
+    steps: tuple[Step, ...]
+    parallel_to: int | None
+    sums: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Addition:
+    """Two addends, whatever operation adds them."""
+
+    skip: int
+    branch: int
+    sign: str = "+"
+    factor: str = ""
+
+
+def find_residual_adds(graph: Graph) -> Mapping[int, ResidualAdd]:
+    """Return the residual adds by the index of their sum, in order of execution."""
+    found: dict[int, ResidualAdd] = {}
+    for node in graph.nodes:
+        for addition in _additions(graph, node):
+            add = _residual(graph, node, addition, found, gates=False)
+            if add is None:
+                add = _residual(graph, node, addition, found, gates=True)
+            if add is not None:
+                found[node.index] = add
+                break
+    return found
+
+
+def _additions(graph: Graph, node: Node) -> Iterator[_Addition]:
+    """Yield the ways to read a node as skip plus branch."""
+    operands = node.operands
+    if node.operation == "add" and len(operands) == 2 and operands[0] != operands[1]:
+        first, second = operands
+        if _both_flow(graph, node, first, second):
+            alpha = node.argument("alpha", 1)
+            factor = "" if alpha == 1 else f"{alpha}"
+            yield _Addition(skip=first, branch=second, factor=factor)
+            yield _Addition(skip=second, branch=first)
+    elif node.operation == "sub" and len(operands) == 2:
+        if _both_flow(graph, node, operands[0], operands[1]):
+            yield _Addition(skip=operands[0], branch=operands[1], sign="-")
+    elif node.operation == "addcmul" and len(operands) == 3:
+        yield from _fused_product(graph, node)
+    elif node.operation in {"addmm", "baddbmm", "addbmm", "addmv"} and len(operands) == 3:
+        # The branch is the product itself, which has no node of its own.
+        if is_activation(graph, operands[0]) and graph.nodes[operands[0]].shape == node.shape:
+            yield _Addition(skip=operands[0], branch=operands[1])
+    elif node.operation == "lerp" and len(operands) >= 2:
+        if _both_flow(graph, node, operands[0], operands[1]):
+            yield _Addition(skip=operands[0], branch=operands[1], factor="γ")
+
+
+def _fused_product(graph: Graph, node: Node) -> Iterator[_Addition]:
+    skip, first, second = node.operands
+    flowing = [item for item in (first, second) if is_activation(graph, item)]
+    if is_activation(graph, skip) and flowing:
+        factor = "γ" if len(flowing) == 1 else "g"
+        yield _Addition(skip=skip, branch=max(flowing), factor=factor)
+
+
+def _both_flow(graph: Graph, node: Node, first: int, second: int) -> bool:
+    return (
+        len(node.shape) > 1
+        and graph.nodes[first].shape == graph.nodes[second].shape == node.shape
+        and is_activation(graph, first)
+        and is_activation(graph, second)
+    )
+
+
+def _residual(
+    graph: Graph,
+    node: Node,
+    addition: _Addition,
+    found: Mapping[int, ResidualAdd],
+    *,
+    gates: bool,
+) -> ResidualAdd | None:
+    ancestry = Ancestry(graph, addition.branch)
+    product = node.operation in {"addmm", "baddbmm", "addbmm", "addmv"}
+    for candidate in _skip_values(graph, addition.skip, found, gates=gates):
+        if candidate.value == addition.branch and not product:
+            continue
+        mixed = ancestry.mixed_from(candidate.value) or (
+            product and ancestry.reaches(candidate.value)
+        )
+        if mixed:
+            return ResidualAdd(
+                node=node.index,
+                stream=candidate.value,
+                skip=addition.skip,
+                branch=addition.branch,
+                steps=candidate.steps,
+                parallel_to=candidate.parallel_to,
+                sign=addition.sign,
+                branch_factor=addition.factor,
+            )
+    return None
+
+
+def _skip_values(
+    graph: Graph, skip: int, found: Mapping[int, ResidualAdd], *, gates: bool
+) -> Iterator[_Candidate]:
+    """Yield the values that a skip carries on, nearest (latest) first."""
+    start = _Candidate(value=skip, steps=(), parallel_to=None, sums=0)
+    heap: list[tuple[int, int, _Candidate]] = [(-skip, 0, start)]
+    seen = {skip}
+    while heap and len(seen) < _SKIP_STEPS:
+        _, _, candidate = heapq.heappop(heap)
+        yield candidate
+        for following in _following(graph, candidate, found, gates=gates):
+            if following.value not in seen:
+                seen.add(following.value)
+                heapq.heappush(heap, (-following.value, len(seen), following))
+
+
+def _following(
+    graph: Graph, candidate: _Candidate, found: Mapping[int, ResidualAdd], *, gates: bool
+) -> Iterator[_Candidate]:
+    sums = found.get(candidate.value)
+    if sums is not None and candidate.sums < _PARALLEL_SUMS:
+        yield _Candidate(
+            value=sums.stream,
+            steps=candidate.steps + sums.steps,
+            parallel_to=candidate.value if candidate.parallel_to is None else candidate.parallel_to,
+            sums=candidate.sums + 1,
+        )
+    for step in steps_back(graph, candidate.value):
+        if step.kind is StepKind.GATE and not gates:
+            continue
+        yield _Candidate(
+            value=step.value,
+            steps=(*candidate.steps, step),
+            parallel_to=candidate.parallel_to,
+            sums=candidate.sums,
+        )

@@ -1,0 +1,182 @@
+"""Residual add -> its branches: the parallel parts of one sum, and what each computes."""
+
+from dataclasses import dataclass
+
+from normscope.graph import Graph, Node
+from normscope.operations import NORMALIZE, mixes
+from normscope.residuals.adds import ResidualAdd
+from normscope.residuals.ancestry import nodes_between
+from normscope.residuals.kinds import BranchKind, branch_kind
+from normscope.residuals.steps import Step, StepKind, is_activation, steps_back
+
+_OUTPUT_STEPS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A first mixing operation of a branch, and the norms between the stream and it."""
+
+    node: int
+    norms: frozenset[int]
+    bare: bool
+    """Whether some path from the stream to it passes no norm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """One branch between a stream value and a residual add."""
+
+    add: ResidualAdd
+    output: int
+    """Its last value: an operand of the sum, or of a sum of parallel branches."""
+    nodes: frozenset[int]
+    """All nodes on the way from the stream (left out) to `output`."""
+    kind: BranchKind
+    entries: tuple[Entry, ...]
+    tail: tuple[Step, ...]
+    """The steps from the add back to the branch's last computation."""
+    parallel: bool
+
+
+def branches_of(graph: Graph, add: ResidualAdd) -> tuple[Branch, ...]:
+    """Return the branches that one residual add sums up, in order of execution."""
+    nodes = nodes_between(graph, add.stream, add.branch)
+    outputs = _parallel_outputs(graph, add, nodes)
+    if len(outputs) == 1:
+        return (_branch(graph, add, outputs[0], nodes, parallel=add.parallel_to is not None),)
+    return tuple(
+        _branch(graph, add, output, nodes_between(graph, add.stream, output), parallel=True)
+        for output in sorted(outputs)
+    )
+
+
+def _branch(
+    graph: Graph, add: ResidualAdd, output: int, nodes: frozenset[int], *, parallel: bool
+) -> Branch:
+    entries = branch_entries(graph, add, nodes)
+    return Branch(
+        add=add,
+        output=output,
+        nodes=nodes,
+        kind=branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries)),
+        entries=entries,
+        tail=branch_tail(graph, add, output, nodes),
+        parallel=parallel,
+    )
+
+
+def _parallel_outputs(graph: Graph, add: ResidualAdd, nodes: frozenset[int]) -> list[int]:
+    """Split a branch that is itself a sum, written where the residual add is, into its addends.
+
+    A sum inside a deeper module (routed and shared experts) is part of one branch; so is a sum of
+    two computations of one kind.
+    """
+    node = _summing(graph, add, add.branch, nodes)
+    if node is None:
+        return [add.branch]
+    parts = [
+        part
+        for operand in node.operands
+        for part in _parallel_outputs(
+            graph, _with_branch(add, operand), nodes_between(graph, add.stream, operand)
+        )
+    ]
+    kinds = [_kind_of_part(graph, add, part) for part in parts]
+    return parts if len(set(kinds)) == len(kinds) else [add.branch]
+
+
+def _with_branch(add: ResidualAdd, operand: int) -> ResidualAdd:
+    return ResidualAdd(
+        node=add.node, stream=add.stream, skip=add.skip, branch=operand, steps=add.steps
+    )
+
+
+def _kind_of_part(graph: Graph, add: ResidualAdd, part: int) -> BranchKind:
+    nodes = nodes_between(graph, add.stream, part)
+    entries = branch_entries(graph, add, nodes)
+    return branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries))
+
+
+def _summing(
+    graph: Graph, add: ResidualAdd, output: int, nodes: frozenset[int]
+) -> Node | None:
+    """Return the sum of two mixed values that `output` carries, if the add's own module made it."""
+    for _ in range(_OUTPUT_STEPS):
+        node = graph.nodes[output]
+        if node.operation == "add" and len(node.operands) == 2:
+            own = node.call == graph.nodes[add.node].call
+            both = all(
+                operand in nodes and is_activation(graph, operand) for operand in node.operands
+            )
+            if both:
+                mixed = all(
+                    _mixed_inside(graph, nodes_between(graph, add.stream, operand))
+                    for operand in node.operands
+                )
+                return node if own and mixed else None
+        steps = [
+            step
+            for step in steps_back(graph, output)
+            if step.kind in {StepKind.SAME, StepKind.SCALE} and step.value in nodes
+        ]
+        if len(steps) != 1:
+            return None
+        output = steps[0].value
+    return None
+
+
+def _mixed_inside(graph: Graph, nodes: frozenset[int]) -> bool:
+    return any(mixes(graph.nodes[index].operation) for index in nodes)
+
+
+def branch_entries(graph: Graph, add: ResidualAdd, nodes: frozenset[int]) -> tuple[Entry, ...]:
+    """Walk forward from the stream to the first mixing operations, noting the norms passed."""
+    norms: dict[int, frozenset[int]] = {add.stream: frozenset()}
+    bare: dict[int, bool] = {add.stream: True}
+    entries: list[Entry] = []
+    for index in sorted(nodes):
+        node = graph.nodes[index]
+        sources = [operand for operand in node.operands if operand in norms]
+        if not sources:
+            continue
+        passed = frozenset().union(*(norms[source] for source in sources))
+        open_path = any(bare[source] for source in sources)
+        if mixes(node.operation):
+            entries.append(Entry(node=index, norms=passed, bare=open_path))
+            continue
+        is_norm = node.operation == NORMALIZE
+        norms[index] = passed | {index} if is_norm else passed
+        bare[index] = open_path and not is_norm
+    return tuple(entries)
+
+
+def branch_tail(
+    graph: Graph, add: ResidualAdd, output: int, nodes: frozenset[int]
+) -> tuple[Step, ...]:
+    """Walk back from the add through casts, views, scales, gates and norms."""
+    steps: list[Step] = []
+    for _ in range(_OUTPUT_STEPS):
+        if mixes(graph.nodes[output].operation):
+            break
+        found = [
+            step
+            for step in (*steps_back(graph, output), *_towards(graph, add, output))
+            if step.value in nodes
+        ]
+        gates = [step for step in found if step.kind is StepKind.GATE]
+        if gates and len(found) > 1:
+            # A product of two values of the branch is a computation, not a scale.
+            break
+        if len(found) != 1:
+            break
+        steps.append(found[0])
+        output = found[0].value
+    return tuple(steps)
+
+
+def _towards(graph: Graph, add: ResidualAdd, output: int) -> list[Step]:
+    """In x + a·(y - x) the branch moves towards y: step over the difference."""
+    node = graph.nodes[output]
+    if node.operation == "sub" and len(node.operands) == 2 and node.operands[1] == add.stream:
+        return [Step(kind=StepKind.SCALE, node=output, value=node.operands[0], factor="")]
+    return []

@@ -1,0 +1,133 @@
+"""The nodes of a branch -> what the branch computes."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from normscope.graph import Graph, Node
+from normscope.operations import (
+    CONVOLUTIONS,
+    FOURIER,
+    FUSED_ATTENTION,
+    MATRIX_PRODUCTS,
+    POOLING,
+    RECURRENT,
+    SAMPLING,
+    SOFTMAX,
+)
+from normscope.residuals.steps import is_activation, steps_back
+
+_ROUTING = frozenset({"topk", "_grouped_mm", "grouped_mm"})
+_PROBABILITY_STEPS = 12
+
+
+class BranchKind(StrEnum):
+    """What a branch computes."""
+
+    ATTENTION = "attention"
+    CROSS_ATTENTION = "cross-attention"
+    MLP = "mlp"
+    MOE = "moe"
+    CONV = "conv"
+    SSM = "ssm"
+    RNN = "rnn"
+    FOURIER = "fourier"
+    POOLING = "pooling"
+    OTHER = "other"
+
+
+def branch_kind(
+    graph: Graph, stream: int, nodes: frozenset[int], entries: Iterable[int]
+) -> BranchKind:
+    """Name what the nodes between a stream value and a branch's end compute."""
+    ordered = [graph.nodes[index] for index in sorted(nodes)]
+    operations = {node.operation for node in ordered}
+    attends = [node for node in ordered if _attends(graph, node)]
+    if attends:
+        crosses = all(_is_crossed(graph, node, stream, nodes) for node in attends)
+        return BranchKind.CROSS_ATTENTION if crosses else BranchKind.ATTENTION
+    for known, kind in (
+        (FOURIER, BranchKind.FOURIER),
+        (RECURRENT, BranchKind.RNN),
+        (SAMPLING, BranchKind.CROSS_ATTENTION),
+    ):
+        if operations & known:
+            return kind
+    if operations & _ROUTING:
+        return BranchKind.MOE
+    return _channel_kind(graph, ordered, operations, entries)
+
+
+def _channel_kind(
+    graph: Graph, ordered: list[Node], operations: set[str], entries: Iterable[int]
+) -> BranchKind:
+    products = [node for node in ordered if node.operation in MATRIX_PRODUCTS]
+    scans = "softplus" in operations and "exp" in operations
+    if scans:
+        return BranchKind.SSM
+    if any(_multiplies_activations(graph, node) for node in products):
+        return BranchKind.ATTENTION
+    convolutions = [node for node in ordered if node.operation in CONVOLUTIONS]
+    spatial = any(_is_spatial(graph, node) for node in convolutions)
+    entry_operations = {graph.nodes[index].operation for index in entries}
+    if spatial and (not products or entry_operations <= CONVOLUTIONS):
+        return BranchKind.CONV
+    if products or convolutions:
+        return BranchKind.MLP
+    return BranchKind.POOLING if operations & POOLING else BranchKind.OTHER
+
+
+def _attends(graph: Graph, node: Node) -> bool:
+    """A fused attention, or a product with probabilities."""
+    if node.operation in FUSED_ATTENTION:
+        return True
+    return node.operation in MATRIX_PRODUCTS and any(
+        _is_probability(graph, operand) for operand in node.operands
+    )
+
+
+def _is_probability(graph: Graph, index: int) -> bool:
+    """Tell whether a value is a softmax, behind views, dropout, masks and scales."""
+    pending = [index]
+    for value in pending:
+        if graph.nodes[value].operation in SOFTMAX:
+            return True
+        if len(pending) < _PROBABILITY_STEPS:
+            pending.extend(step.value for step in steps_back(graph, value))
+    return False
+
+
+def _is_crossed(graph: Graph, node: Node, stream: int, nodes: frozenset[int]) -> bool:
+    """Tell whether the values that attention reads come from elsewhere than the stream."""
+    if node.operation in FUSED_ATTENTION:
+        value = node.operand("value") or node.operand("v") or node.operands[-1]
+    else:
+        value = next(
+            (item for item in node.operands if not _is_probability(graph, item)), node.operands[-1]
+        )
+    return value not in nodes and value != stream
+
+
+def _multiplies_activations(graph: Graph, node: Node) -> bool:
+    flowing = [
+        operand
+        for operand in node.operands[-2:]
+        if is_activation(graph, operand) and not _is_looked_up(graph, operand)
+    ]
+    return len(flowing) == 2
+
+
+def _is_looked_up(graph: Graph, index: int) -> bool:
+    """Tell whether a value is rows of a stored table (the weights of chosen experts)."""
+    for _ in range(_PROBABILITY_STEPS):
+        node = graph.nodes[index]
+        if node.operation in {"index", "index_select", "gather", "embedding"}:
+            return not is_activation(graph, node.operands[0])
+        if len(node.operands) != 1:
+            return False
+        index = node.operands[0]
+    return False
+
+
+def _is_spatial(graph: Graph, node: Node) -> bool:
+    weight = node.operand("weight")
+    return weight is not None and any(size > 1 for size in graph.nodes[weight].shape[2:])

@@ -1,0 +1,148 @@
+"""Condensed graph -> the residual stream: its adds in order, their links and their nesting."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from normscope.graph import Graph
+from normscope.operations import ACTIVATIONS, mixes
+from normscope.residuals.adds import ResidualAdd, find_residual_adds
+from normscope.residuals.branches import Branch, branches_of
+from normscope.residuals.projected import find_projected_adds
+from normscope.residuals.steps import StepKind, is_activation, steps_back
+
+_LINK_VALUES = 96
+"""Values that a link between two adds may pass (window shifts, patch merging, streams stacked)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamAdd:
+    """A residual add with its branches and its place in the stream."""
+
+    add: ResidualAdd
+    branches: tuple[Branch, ...]
+    previous: tuple[int, ...]
+    """The sums whose value this add's stream value carries on."""
+    parent: int | None
+    """The sum of the branch that this add stands inside of: an inner stream; None outside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidualStream:
+    """All residual adds of a forward pass, in order of execution, by the index of their sum."""
+
+    adds: Mapping[int, StreamAdd]
+    skipped: tuple[ResidualAdd, ...]
+    """Adds inside a branch that carry no stream on: a skip around one convolution, a scan."""
+
+
+def find_stream(graph: Graph) -> ResidualStream:
+    """Find the residual adds, link each to the ones before it, and set inner skips apart."""
+    found = dict(find_residual_adds(graph))
+    found |= find_projected_adds(graph, found)
+    found = dict(sorted(found.items()))
+    branches = {node: branches_of(graph, add) for node, add in found.items()}
+    parents = _parents(found, branches)
+    previous = {node: tuple(_sums_behind(graph, add.stream, found)) for node, add in found.items()}
+    kept = _carried_on(graph, found, branches, parents, previous)
+    return ResidualStream(
+        adds={
+            node: StreamAdd(
+                add=found[node],
+                branches=branches[node],
+                previous=tuple(item for item in previous[node] if item in kept),
+                parent=_kept_parent(node, parents, kept),
+            )
+            for node in found
+            if node in kept
+        },
+        skipped=tuple(add for node, add in found.items() if node not in kept),
+    )
+
+
+def _parents(
+    found: Mapping[int, ResidualAdd], branches: Mapping[int, Sequence[Branch]]
+) -> dict[int, int]:
+    """Return for each add the innermost add whose branch it stands in."""
+    parents: dict[int, int] = {}
+    for outer in found:
+        for branch in branches[outer]:
+            for node in branch.nodes:
+                if node in found and node != outer:
+                    parents.setdefault(node, outer)
+    return parents
+
+
+def _kept_parent(node: int, parents: Mapping[int, int], kept: set[int]) -> int | None:
+    parent = parents.get(node)
+    while parent is not None and parent not in kept:
+        parent = parents.get(parent)
+    return parent
+
+
+def _sums_behind(
+    graph: Graph, value: int, found: Mapping[int, ResidualAdd]
+) -> Iterator[int]:
+    """Yield the nearest sums that a value carries on, through norms and activations too."""
+    pending, seen = [value], {value}
+    for current in pending:
+        if current in found:
+            yield current
+            continue
+        if len(seen) > _LINK_VALUES:
+            return
+        for operand in _carried_values(graph, current):
+            if operand not in seen:
+                seen.add(operand)
+                pending.append(operand)
+
+
+def _carried_values(graph: Graph, index: int) -> list[int]:
+    node = graph.nodes[index]
+    if node.operation in ACTIVATIONS and node.operands:
+        return [node.operands[0]]
+    if node.operation in {"add", "sub"} and len(node.operands) == 2:
+        flowing = [operand for operand in node.operands if is_activation(graph, operand)]
+        if len(flowing) == 2:
+            return flowing
+    return [step.value for step in steps_back(graph, index) if step.kind is not StepKind.GATE]
+
+
+def _carried_on(
+    graph: Graph,
+    found: Mapping[int, ResidualAdd],
+    branches: Mapping[int, Sequence[Branch]],
+    parents: Mapping[int, int],
+    previous: Mapping[int, Sequence[int]],
+) -> set[int]:
+    """Keep the adds of the outer stream, and inner ones that form a stream of their own.
+
+    A stream inside a branch has at least two adds in a row with weights in their branches
+    (MobileBERT); a single skip around a convolution, or the state of a scan, is none.
+    """
+    linked: set[int] = set()
+    for node, sums in previous.items():
+        for earlier in sums:
+            if parents.get(earlier) == parents.get(node):
+                linked |= {node, earlier}
+    return {
+        node
+        for node in found
+        if node not in parents
+        or (node in linked and not _is_gated(found[node]) and _has_weights(graph, branches[node]))
+    }
+
+
+def _is_gated(add: ResidualAdd) -> bool:
+    return add.branch_factor == "g" or any(step.kind is StepKind.GATE for step in add.steps)
+
+
+def _has_weights(graph: Graph, branches: Sequence[Branch]) -> bool:
+    """Tell whether every branch mixes by a stored weight somewhere."""
+    return all(
+        any(
+            mixes(graph.nodes[index].operation)
+            and any(not is_activation(graph, operand) for operand in graph.nodes[index].operands)
+            for index in branch.nodes
+        )
+        for branch in branches
+    )
