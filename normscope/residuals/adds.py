@@ -39,6 +39,11 @@ class ResidualAdd:
     branch_factor: str = ""
     """A scale that the addition itself applies to the branch (`addcmul`, `alpha`)."""
 
+    @property
+    def branch_factor_text(self) -> str:
+        """The branch's own scale as it reads in a formula, with its product sign."""
+        return f"{self.branch_factor}·" if self.branch_factor else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:

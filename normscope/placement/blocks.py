@@ -1,0 +1,138 @@
+"""Residual adds -> the block that each one belongs to."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from normscope.graph import Graph
+from normscope.operations import mixes
+from normscope.placement.lists import block_path, common_path, homogeneous_elements, is_within
+from normscope.residuals import ResidualStream, StreamAdd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockKey:
+    """One run of one block."""
+
+    path: str
+    run: int
+    """0 for the block's first run, 1 for its second, …"""
+    listed: bool
+    """Whether the block is an element of a list, and so of a stack."""
+
+
+def assign_blocks(graph: Graph, stream: ResidualStream) -> dict[int, BlockKey]:
+    """Return the block of each residual add, by the index of its sum."""
+    paths = {node: _own_block(graph, add) for node, add in stream.adds.items()}
+    for call, nodes in _by_owner_call(graph, stream).items():
+        paths |= _blocks_run_by_parent(graph, stream, graph.calls[call].path, nodes)
+    paths |= _joined_without_list(graph, stream, paths)
+    return _numbered(graph, stream, paths)
+
+
+def _own_block(graph: Graph, add: StreamAdd) -> tuple[str, bool]:
+    owner = graph.nodes[add.add.node].module
+    found = block_path(graph, owner) if owner else None
+    return (owner, False) if found is None else (found, True)
+
+
+def _by_owner_call(graph: Graph, stream: ResidualStream) -> Mapping[int, list[int]]:
+    calls: dict[int, list[int]] = defaultdict(list)
+    for node in stream.adds:
+        calls[graph.nodes[node].call].append(node)
+    return calls
+
+
+def _blocks_run_by_parent(
+    graph: Graph, stream: ResidualStream, owner: str, nodes: list[int]
+) -> dict[int, tuple[str, bool]]:
+    """Place adds that a parent writes for its children: `x = x + layer(norm(x))` in a loop.
+
+    The branches then lie in elements of lists below the parent. Sibling lists that run in turn
+    (XLM: attentions, ffns) are one stack, named by the list whose element runs first.
+    """
+    elements = {node: _branch_element(graph, stream.adds[node], owner) for node in nodes}
+    listed = {node: element for node, element in elements.items() if element is not None}
+    lists = {element.rpartition(".")[0] for element in listed.values()}
+    several = any(
+        len({element for element in listed.values() if element.rpartition(".")[0] == path}) > 1
+        for path in lists
+    )
+    if not several and (block_path(graph, owner) if owner else None) is not None:
+        return {}
+    first_of_index: dict[str, str] = {}
+    placed: dict[int, tuple[str, bool]] = {}
+    for node, element in listed.items():
+        index = element.rpartition(".")[2]
+        first = first_of_index.setdefault(index, element)
+        same_length = len(graph.modules[first.rpartition(".")[0]].children) == len(
+            graph.modules[element.rpartition(".")[0]].children
+        )
+        placed[node] = (first if same_length else element, True)
+    return placed
+
+
+def _branch_element(graph: Graph, add: StreamAdd, owner: str) -> str | None:
+    """Return the list element below `owner` that all mixing operations of the branches lie in."""
+    modules = [
+        graph.nodes[index].module
+        for branch in add.branches
+        for index in branch.nodes
+        if mixes(graph.nodes[index].operation)
+    ]
+    common = common_path(modules)
+    if not is_within(common, owner) or common == owner:
+        return None
+    elements = [
+        element for element in homogeneous_elements(graph, common)
+        if is_within(element, owner) and element != owner
+    ]
+    # The outermost: what the parent loops over, and not a list inside its element.
+    return elements[-1] if elements else None
+
+
+def _joined_without_list(
+    graph: Graph, stream: ResidualStream, paths: Mapping[int, tuple[str, bool]]
+) -> dict[int, tuple[str, bool]]:
+    """Join adds outside of lists whose owners lie in each other into one block."""
+    joined: dict[int, tuple[str, bool]] = {}
+    for node, add in stream.adds.items():
+        own, listed = joined.get(node, paths[node])
+        if listed:
+            continue
+        for earlier in add.previous:
+            other, other_listed = joined.get(earlier, paths[earlier])
+            if other_listed or "" in {own, other} or own == other:
+                continue
+            if is_within(other, own):
+                joined[earlier] = (own, False)
+            elif is_within(own, other):
+                own = other
+        joined[node] = (own, False)
+    return joined
+
+
+def _numbered(
+    graph: Graph, stream: ResidualStream, paths: Mapping[int, tuple[str, bool]]
+) -> dict[int, BlockKey]:
+    keys: dict[int, BlockKey] = {}
+    runs: dict[tuple[str, int], int] = {}
+    counts: dict[str, int] = {}
+    for node in stream.adds:
+        path, listed = paths[node]
+        call = _enclosing_call(graph, graph.nodes[node].call, path)
+        if (path, call) not in runs:
+            runs[path, call] = counts.get(path, 0)
+            counts[path] = runs[path, call] + 1
+        keys[node] = BlockKey(path=path, run=runs[path, call], listed=listed)
+    return keys
+
+
+def _enclosing_call(graph: Graph, call: int, path: str) -> int:
+    """Return the run of the module at `path` around a call; the parent's where it is none."""
+    current: int | None = call
+    while current is not None:
+        if graph.calls[current].path == path:
+            return current
+        current = graph.calls[current].parent
+    return call

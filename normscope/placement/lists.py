@@ -1,0 +1,67 @@
+"""Where a module path lies in the lists of blocks that a model is built from."""
+
+from normscope.graph import Graph
+
+
+def block_path(graph: Graph, path: str) -> str | None:
+    """Return the element of the innermost homogeneous module list around `path`.
+
+    A list is homogeneous if its elements are one class; where there is none around the path, the
+    element of the innermost list of any kind; None outside of all lists.
+    """
+    fallback: str | None = None
+    for element in _elements_around(graph, path):
+        if _is_homogeneous(graph, element.rpartition(".")[0]):
+            return element
+        fallback = fallback or element
+    return fallback
+
+
+def homogeneous_elements(graph: Graph, path: str) -> list[str]:
+    """Return the elements of homogeneous lists around `path`, innermost first."""
+    return [
+        element
+        for element in _elements_around(graph, path)
+        if _is_homogeneous(graph, element.rpartition(".")[0])
+    ]
+
+
+def stack_path(path: str) -> str:
+    """Return the path of the list that a block belongs to, `*` for the stages of a nested list."""
+    parts = path.split(".")
+    return ".".join("*" if part.isdecimal() else part for part in parts[:-1])
+
+
+def is_within(path: str, outer: str) -> bool:
+    """Tell whether a module path is `outer` or below it; everything is below the root."""
+    return outer == "" or path == outer or path.startswith(f"{outer}.")
+
+
+def common_path(paths: list[str]) -> str:
+    """Return the deepest module path that all paths lie in."""
+    if not paths:
+        return ""
+    parts = [path.split(".") if path else [] for path in paths]
+    common: list[str] = []
+    for names in zip(*parts, strict=False):
+        if len(set(names)) > 1:
+            break
+        common.append(names[0])
+    return ".".join(common)
+
+
+def _elements_around(graph: Graph, path: str) -> list[str]:
+    parts = path.split(".")
+    prefixes = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    return [
+        prefix
+        for prefix in prefixes
+        if (outer := graph.modules.get(prefix.rpartition(".")[0])) is not None
+        and outer.is_list
+        and prefix in graph.modules
+    ]
+
+
+def _is_homogeneous(graph: Graph, path: str) -> bool:
+    children = graph.modules[path].children
+    return len({graph.modules[child].class_name for child in children}) == 1

@@ -1,0 +1,198 @@
+"""norms + stream -> the site of each norm, the name of each branch, the blocks and the stacks."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from normscope.graph import Graph
+from normscope.norms import Norm
+from normscope.placement.blocks import BlockKey, assign_blocks
+from normscope.placement.lists import is_within, stack_path
+from normscope.placement.roles import role_outside, stack_starts
+from normscope.placement.sites import PlacedBranch, place_branch
+from normscope.placement.skipless import SkiplessBranch, skipless_branches
+from normscope.placement.trunk import trunk_norms
+from normscope.placement.vocabulary import Placement, Role, Site
+from normscope.residuals import ResidualStream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedBlock:
+    """One run of one block, its branches in order of execution."""
+
+    key: BlockKey
+    stack: str | None
+    index: int | None
+    branches: tuple[PlacedBranch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedNorm:
+    """What one norm is for, and the path of its block if it has one."""
+
+    role: Role
+    block: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedModel:
+    """Every block with its branches, and the role of every norm by the node of its output."""
+
+    blocks: tuple[PlacedBlock, ...]
+    roles: Mapping[int, PlacedNorm]
+
+
+def place_norms(graph: Graph, norms: Sequence[Norm], stream: ResidualStream) -> PlacedModel:
+    """Place every norm of a condensed graph around the residual adds of its stream."""
+    by_output = {norm.output: norm for norm in norms}
+    keys = assign_blocks(graph, stream)
+    trunks = trunk_norms(graph, by_output, stream, keys)
+    placed: list[tuple[BlockKey, PlacedBranch]] = [
+        (keys[node], place_branch(graph, by_output, branch, trunks.get(node)))
+        for node, add in stream.adds.items()
+        for branch in add.branches
+    ]
+    placed += [
+        (item.block, _without_skip(graph, by_output, item))
+        for item in skipless_branches(graph, stream, keys)
+    ]
+    blocks = _blocks(graph, placed)
+    return PlacedModel(blocks=blocks, roles=_roles(graph, by_output, stream, keys, blocks))
+
+
+def _without_skip(
+    graph: Graph, norms: Mapping[int, Norm], item: SkiplessBranch
+) -> PlacedBranch:
+    placed = place_branch(graph, norms, item.branch, None)
+    return replace(
+        placed,
+        placement=Placement.OTHER,
+        formula=placed.formula.partition(" + ")[2],
+        reason="no skip goes around it",
+    )
+
+
+def _blocks(
+    graph: Graph, placed: Sequence[tuple[BlockKey, PlacedBranch]]
+) -> tuple[PlacedBlock, ...]:
+    grouped: dict[BlockKey, list[PlacedBranch]] = {}
+    for key, branch in sorted(placed, key=lambda item: item[1].branch.output):
+        grouped.setdefault(key, []).append(branch)
+    positions = _positions(graph, {key.path for key in grouped if key.listed})
+    return tuple(
+        PlacedBlock(
+            key=key,
+            stack=stack_path(key.path) if key.listed else None,
+            index=positions.get(key.path),
+            branches=_with_shared_norms(branches),
+        )
+        for key, branches in grouped.items()
+    )
+
+
+def _positions(graph: Graph, listed: set[str]) -> dict[str, int]:
+    """Number the elements of each stack's lists in the order of the modules."""
+    stacks = {stack_path(path) for path in listed}
+    counts: Counter[str] = Counter()
+    positions: dict[str, int] = {}
+    for path in graph.modules:
+        outer = graph.modules.get(path.rpartition(".")[0])
+        stack = stack_path(path)
+        if outer is not None and outer.is_list and stack in stacks:
+            positions[path] = counts[stack]
+            counts[stack] += 1
+    return positions
+
+
+def _with_shared_norms(branches: Sequence[PlacedBranch]) -> tuple[PlacedBranch, ...]:
+    """Mark parallel branches that read one norm."""
+    parallel = [branch for branch in branches if branch.branch.parallel]
+    readers = Counter(
+        norm for branch in parallel for norm in branch.sites.get(Site.BRANCH_INPUT, ())
+    )
+    return tuple(
+        replace(
+            branch,
+            shared_norm=branch.branch.parallel
+            and any(readers[norm] > 1 for norm in branch.sites.get(Site.BRANCH_INPUT, ())),
+        )
+        for branch in branches
+    )
+
+
+_SITE_ROLES = {
+    Site.TRUNK: Role.TRUNK,
+    Site.BRANCH_OUTPUT: Role.BRANCH_OUTPUT,
+    Site.BRANCH_INPUT: Role.BRANCH_INPUT,
+    Site.INSIDE_BRANCH: Role.INSIDE_BRANCH,
+}
+
+
+def _roles(
+    graph: Graph,
+    norms: Mapping[int, Norm],
+    stream: ResidualStream,
+    keys: Mapping[int, BlockKey],
+    blocks: Sequence[PlacedBlock],
+) -> dict[int, PlacedNorm]:
+    roles = _roles_in_branches(blocks, norms)
+    starts = stack_starts(graph, stream, keys)
+    for output, norm in norms.items():
+        if output in roles:
+            continue
+        block = _block_around(norm, blocks)
+        role = role_outside(graph, norm, stream, keys, starts)
+        if block is not None and role in {Role.UNPLACED, Role.HEAD, Role.BETWEEN_STACKS}:
+            role = Role.INSIDE_BRANCH
+        roles[output] = PlacedNorm(role=role, block=block)
+    return roles
+
+
+def _roles_in_branches(
+    blocks: Sequence[PlacedBlock], norms: Mapping[int, Norm]
+) -> dict[int, PlacedNorm]:
+    roles: dict[int, PlacedNorm] = {}
+    last = {block.stack: block for block in blocks if block.stack is not None}
+    for site, role in _SITE_ROLES.items():
+        for block in blocks:
+            for branch in block.branches:
+                for output in branch.sites.get(site, ()):
+                    ends = (
+                        site is Site.TRUNK
+                        and last.get(block.stack) is block
+                        and _ends_the_stack(norms[output], branch, block, blocks, norms)
+                    )
+                    placed = PlacedNorm(
+                        role=Role.FINAL if ends else role, block=None if ends else block.key.path
+                    )
+                    roles.setdefault(output, placed)
+    return roles
+
+
+def _ends_the_stack(
+    norm: Norm,
+    branch: PlacedBranch,
+    block: PlacedBlock,
+    blocks: Sequence[PlacedBlock],
+    norms: Mapping[int, Norm],
+) -> bool:
+    """A trunk norm of the last block that lies in no block, and in no list like its siblings."""
+    if is_within(norm.owner, block.key.path):
+        return False
+    siblings = {
+        stack_path(norms[output].owner)
+        for other in blocks
+        if other.stack == block.stack and other is not block
+        for sibling in other.branches
+        for output in sibling.sites.get(Site.TRUNK, ())
+    }
+    return bool(siblings) and stack_path(norm.owner) not in siblings
+
+
+def _block_around(norm: Norm, blocks: Sequence[PlacedBlock]) -> str | None:
+    around = [
+        block.key.path
+        for block in blocks
+        if block.key.listed and is_within(norm.owner, block.key.path)
+    ]
+    return max(around, key=len) if around else None

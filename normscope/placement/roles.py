@@ -1,0 +1,156 @@
+"""Norms that stand in no branch -> what they are for."""
+
+from collections.abc import Mapping, Sequence
+
+from normscope.graph import Graph
+from normscope.norms import Norm
+from normscope.operations import ACTIVATIONS, POOLING, mixes
+from normscope.placement.blocks import BlockKey
+from normscope.placement.lists import stack_path
+from normscope.placement.vocabulary import Role
+from normscope.residuals import ResidualStream
+from normscope.residuals.steps import StepKind, is_activation, steps_back
+
+_VALUES = 96
+
+
+def role_outside(
+    graph: Graph,
+    norm: Norm,
+    stream: ResidualStream,
+    blocks: Mapping[int, BlockKey],
+    starts: Mapping[int, Sequence[int]],
+) -> Role:
+    """Return the role of a norm that no branch claims.
+
+    `starts` maps each value that a stack's first stream value carries on to the sums that read it.
+    """
+    behind = _sums_carried(graph, norm.input, stream, pooled=False)
+    opened = starts.get(norm.output, ())
+    if behind:
+        return Role.BETWEEN_STACKS if opened else Role.FINAL
+    if opened:
+        return Role.STACK_INPUT if _anything_before(graph, norm, stream) else Role.EMBEDDING
+    if _sums_carried(graph, norm.input, stream, pooled=True):
+        return Role.FINAL
+    return _role_by_order(graph, norm, stream, blocks)
+
+
+def stack_starts(
+    graph: Graph, stream: ResidualStream, blocks: Mapping[int, BlockKey]
+) -> dict[int, list[int]]:
+    """Return what the first stream value of each stack carries on, with the sums that follow."""
+    starts: dict[int, list[int]] = {}
+    for node, add in stream.adds.items():
+        stack = stack_path(blocks[node].path)
+        if any(
+            blocks[earlier].listed and stack_path(blocks[earlier].path) == stack
+            for earlier in add.previous
+        ):
+            continue
+        if not blocks[node].listed and any(key.listed for key in blocks.values()):
+            continue
+        for value in carried_back(graph, add.add.stream, stream):
+            starts.setdefault(value, []).append(node)
+    return starts
+
+
+def carried_back(graph: Graph, value: int, stream: ResidualStream) -> list[int]:
+    """Return the values that `value` carries on, back to the sums before it."""
+    pending, seen = [value], {value}
+    for current in pending:
+        if current in stream.adds or len(seen) > _VALUES:
+            continue
+        for operand in _operands_carried(graph, current, pooled=False):
+            if operand not in seen:
+                seen.add(operand)
+                pending.append(operand)
+    return pending
+
+
+def _operands_carried(graph: Graph, index: int, *, pooled: bool) -> list[int]:
+    node = graph.nodes[index]
+    if node.operation in ACTIVATIONS and node.operands:
+        return [node.operands[0]]
+    if pooled and (node.operation in POOLING or node.operation in {"mean", "amax", "max", "sum"}):
+        return [node.operands[0]]
+    if node.operation in {"add", "sub"} and len(node.operands) == 2:
+        flowing = [operand for operand in node.operands if is_activation(graph, operand)]
+        if len(flowing) == 2:
+            return flowing
+    return [step.value for step in steps_back(graph, index) if step.kind is not StepKind.GATE]
+
+
+def _sums_carried(graph: Graph, value: int, stream: ResidualStream, *, pooled: bool) -> list[int]:
+    """Return the nearest sums that a value carries on, also through pooling if asked."""
+    pending, seen, found = [value], {value}, []
+    for current in pending:
+        if current in stream.adds:
+            found.append(current)
+            continue
+        if len(seen) > _VALUES:
+            break
+        for operand in _operands_carried(graph, current, pooled=pooled):
+            if operand not in seen:
+                seen.add(operand)
+                pending.append(operand)
+    return found
+
+
+def _anything_before(graph: Graph, norm: Norm, stream: ResidualStream) -> bool:
+    """Tell whether a residual add leads to the norm, if only through other computations."""
+    first = min(stream.adds, default=norm.input)
+    if first > norm.input:
+        return False
+    pending, seen = [norm.input], {norm.input}
+    for current in pending:
+        if current in stream.adds:
+            return True
+        for operand in graph.nodes[current].operands:
+            if operand not in seen and operand >= first:
+                seen.add(operand)
+                pending.append(operand)
+    return False
+
+
+def _role_by_order(
+    graph: Graph, norm: Norm, stream: ResidualStream, blocks: Mapping[int, BlockKey]
+) -> Role:
+    """Place a norm by what runs before and after it where it touches no stream directly."""
+    before = _anything_before(graph, norm, stream)
+    after = _reaches_a_sum(graph, norm.output, stream)
+    if before and after:
+        return Role.BETWEEN_STACKS
+    if before:
+        return Role.POOLER if _is_pooled(graph, norm) else Role.HEAD
+    return Role.EMBEDDING if after else Role.UNPLACED
+
+
+def _reaches_a_sum(graph: Graph, value: int, stream: ResidualStream) -> bool:
+    last = max(stream.adds, default=-1)
+    pending, seen = [value], {value}
+    for current in pending:
+        if current in stream.adds:
+            return True
+        for reader in graph.consumers[current]:
+            if reader not in seen and reader <= last:
+                seen.add(reader)
+                pending.append(reader)
+    return False
+
+
+def _is_pooled(graph: Graph, norm: Norm) -> bool:
+    """Tell whether fewer places remain than in the model's own stream."""
+    node = graph.nodes[norm.input]
+    pending, seen = [node.index], {node.index}
+    for current in pending:
+        found = graph.nodes[current]
+        if found.operation in POOLING or found.operation in {"mean", "select"}:
+            return True
+        if mixes(found.operation) or len(seen) > _VALUES:
+            continue
+        for operand in found.operands:
+            if operand not in seen:
+                seen.add(operand)
+                pending.append(operand)
+    return False

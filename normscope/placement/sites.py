@@ -1,0 +1,144 @@
+"""One branch -> the norms at its sites, its name and its formula."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from normscope.graph import Graph
+from normscope.norms import Norm
+from normscope.operations import ACTIVATIONS, NORMALIZE
+from normscope.placement.vocabulary import Placement, Site, name_of_sites
+from normscope.residuals import Branch
+from normscope.residuals.steps import Step, StepKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedBranch:
+    """A branch with its norms at their sites."""
+
+    branch: Branch
+    placement: Placement
+    sites: Mapping[Site, tuple[int, ...]]
+    """Outputs of the norms at each site that has some, in order of execution."""
+    formula: str
+    shared_norm: bool = False
+    reason: str | None = None
+
+
+def place_branch(
+    graph: Graph, norms: Mapping[int, Norm], branch: Branch, trunk: int | None
+) -> PlacedBranch:
+    """Read the sites of one branch off the condensed graph and name them."""
+    entering = sorted({norm for entry in branch.entries for norm in entry.norms})
+    leaving, activated = _leaving(graph, branch, set(entering))
+    inside = sorted(
+        index
+        for index in branch.nodes
+        if graph.nodes[index].operation == NORMALIZE
+        and index in norms
+        and index not in entering
+        and index not in leaving
+    )
+    sites = {
+        Site.BRANCH_INPUT: tuple(entering),
+        Site.INSIDE_BRANCH: tuple(inside),
+        Site.BRANCH_OUTPUT: tuple(leaving),
+        Site.TRUNK: () if trunk is None else (trunk,),
+    }
+    sites = {site: found for site, found in sites.items() if found}
+    partial = bool(entering) and any(entry.bare for entry in branch.entries)
+    placement, reason = _name(graph, branch, frozenset(sites), partial=partial, activated=activated)
+    return PlacedBranch(
+        branch=branch,
+        placement=placement,
+        sites=sites,
+        formula=_formula(branch, sites, leaving, partial=partial, activated=activated),
+        reason=reason,
+    )
+
+
+def _leaving(graph: Graph, branch: Branch, entering: set[int]) -> tuple[list[int], bool]:
+    """Return the norms at the branch's end, and whether an activation follows them."""
+    leaving = [step.node for step in branch.tail if step.kind is StepKind.NORM]
+    end = branch.tail[-1].value if branch.tail else branch.output
+    node = graph.nodes[end]
+    activated = False
+    if not leaving and node.operation in ACTIVATIONS and node.operands:
+        before = node.operands[0]
+        if graph.nodes[before].operation == NORMALIZE and before in branch.nodes:
+            leaving, activated = [before], True
+    leaving = [norm for norm in leaving if norm not in entering]
+    return sorted(leaving), activated and bool(leaving)
+
+
+def _name(
+    graph: Graph, branch: Branch, sites: frozenset[Site], *, partial: bool, activated: bool
+) -> tuple[Placement, str | None]:
+    opaque = sorted(
+        {graph.nodes[index].operation for index in branch.nodes if "::" in graph.nodes[index].operation}
+    )
+    if opaque:
+        return Placement.UNKNOWN, f"what {', '.join(opaque)} computes is not visible"
+    if any(step.kind is StepKind.NORM for step in branch.add.steps) and not _is_projected(branch):
+        return Placement.OTHER, "the skip passes a norm that the branch does not"
+    if partial:
+        return Placement.OTHER, "only some of the branch's inputs are normalized"
+    if activated:
+        return Placement.OTHER, "an activation stands between the branch's norm and the add"
+    name = name_of_sites(sites)
+    return name, None if name is not Placement.OTHER else "norms at " + ", ".join(
+        sorted(site.value for site in sites - {Site.INSIDE_BRANCH})
+    )
+
+
+def _is_projected(branch: Branch) -> bool:
+    return any(step.factor == "P" for step in branch.add.steps)
+
+
+def _formula(
+    branch: Branch,
+    sites: Mapping[Site, tuple[int, ...]],
+    leaving: list[int],
+    *,
+    partial: bool,
+    activated: bool,
+) -> str:
+    argument = "x"
+    if Site.BRANCH_INPUT in sites:
+        argument = "N(x), x" if partial else "N(x)"
+    outer, inner = _factors(branch, leaving)
+    body = f"{inner}f({argument})"
+    if leaving:
+        body = f"N({body})"
+    if activated:
+        body = f"σ({body})"
+    skip = _skip_formula(branch.add.steps)
+    total = f"{skip} {branch.add.sign} {branch.add.branch_factor_text}{outer}{body}"
+    return f"N({total})" if Site.TRUNK in sites else total
+
+
+def _factors(branch: Branch, leaving: list[int]) -> tuple[str, str]:
+    """Return the scales outside and inside of the branch's output norm."""
+    outer: list[str] = []
+    inner: list[str] = []
+    passed = False
+    for step in branch.tail:
+        passed = passed or step.node in leaving
+        if step.kind in {StepKind.SCALE, StepKind.GATE} and step.factor not in {"", "1"}:
+            (inner if passed else outer).append(step.factor)
+    return _product(outer), _product(inner)
+
+
+def _product(factors: list[str]) -> str:
+    return "".join(f"{factor}·" for factor in dict.fromkeys(factors))
+
+
+def _skip_formula(steps: tuple[Step, ...]) -> str:
+    text = "x"
+    for step in reversed(steps):
+        if step.kind is StepKind.NORM:
+            text = f"N({text})"
+        elif step.factor == "P":
+            text = f"P({text})"
+        elif step.kind in {StepKind.SCALE, StepKind.GATE} and step.factor not in {"", "1"}:
+            text = f"{step.factor}·{text}"
+    return text
