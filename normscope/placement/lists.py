@@ -28,8 +28,12 @@ def homogeneous_elements(graph: Graph, path: str) -> list[str]:
 
 def stack_path(path: str) -> str:
     """Return the path of the list that a block belongs to, `*` for the stages of a nested list."""
-    parts = path.split(".")
-    return ".".join("*" if part.isdecimal() else part for part in parts[:-1])
+    return pattern(path.rpartition(".")[0])
+
+
+def pattern(path: str) -> str:
+    """Return a module path with `*` in place of each index."""
+    return ".".join("*" if part.isdecimal() else part for part in path.split("."))
 
 
 def is_within(path: str, outer: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from normscope.graph import Graph
 from normscope.norms import Norm
 from normscope.placement.blocks import BlockKey, assign_blocks
-from normscope.placement.lists import is_within, stack_path
+from normscope.placement.lists import is_within, pattern, stack_path
 from normscope.placement.roles import role_outside, stack_starts
 from normscope.placement.sites import PlacedBranch, place_branch
 from normscope.placement.skipless import SkiplessBranch, skipless_branches
@@ -69,6 +69,7 @@ def _without_skip(
         placement=Placement.OTHER,
         formula=placed.formula.partition(" + ")[2],
         reason="no skip goes around it",
+        has_skip=False,
     )
 
 
@@ -137,12 +138,23 @@ def _roles(
 ) -> dict[int, PlacedNorm]:
     roles = _roles_in_branches(blocks, norms)
     starts = stack_starts(graph, stream, keys)
+    on_skips = {step.node for add in stream.adds.values() for step in add.add.steps}
+    trunk_lists = {
+        pattern(norms[output].owner)
+        for output, placed in roles.items()
+        if placed.role is Role.TRUNK
+    }
     for output, norm in norms.items():
         if output in roles:
             continue
         block = _block_around(norm, blocks)
         role = role_outside(graph, norm, stream, keys, starts)
-        if block is not None and role in {Role.UNPLACED, Role.HEAD, Role.BETWEEN_STACKS}:
+        if block is not None and pattern(norm.owner) in trunk_lists:
+            # The first norm of a stack whose other blocks end in it: `n = N(x); n + f(n)`.
+            role = Role.TRUNK
+        elif output in on_skips or (
+            block is not None and output not in starts and role is not Role.FINAL
+        ):
             role = Role.INSIDE_BRANCH
         roles[output] = PlacedNorm(role=role, block=block)
     return roles
@@ -180,13 +192,13 @@ def _ends_the_stack(
     if is_within(norm.owner, block.key.path):
         return False
     siblings = {
-        stack_path(norms[output].owner)
+        pattern(norms[output].owner)
         for other in blocks
         if other.stack == block.stack and other is not block
         for sibling in other.branches
         for output in sibling.sites.get(Site.TRUNK, ())
     }
-    return bool(siblings) and stack_path(norm.owner) not in siblings
+    return bool(siblings) and pattern(norm.owner) not in siblings
 
 
 def _block_around(norm: Norm, blocks: Sequence[PlacedBlock]) -> str | None:

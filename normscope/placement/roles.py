@@ -28,12 +28,54 @@ def role_outside(
     behind = _sums_carried(graph, norm.input, stream, pooled=False)
     opened = starts.get(norm.output, ())
     if behind:
-        return Role.BETWEEN_STACKS if opened else Role.FINAL
+        return _role_behind_a_stack(graph, norm, behind, blocks, starts, opens=bool(opened))
     if opened:
-        return Role.STACK_INPUT if _anything_before(graph, norm, stream) else Role.EMBEDDING
+        earlier = _sum_before(graph, norm, stream)
+        if earlier is None:
+            return Role.EMBEDDING
+        return Role.BETWEEN_STACKS if blocks[earlier].listed else Role.STACK_INPUT
     if _sums_carried(graph, norm.input, stream, pooled=True):
         return Role.FINAL
-    return _role_by_order(graph, norm, stream, blocks)
+    return _role_by_order(graph, norm, stream)
+
+
+def _role_behind_a_stack(
+    graph: Graph,
+    norm: Norm,
+    behind: Sequence[int],
+    blocks: Mapping[int, BlockKey],
+    starts: Mapping[int, Sequence[int]],
+    *,
+    opens: bool,
+) -> Role:
+    """Tell a final norm from one between the stages of a stack, or before the first stack.
+
+    The final norm of an encoder also leads to the decoder, and that of a vision tower to the
+    language model; only where the same stack goes on, or the next one is entered directly, does
+    the norm stand between.
+    """
+    listed = [node for node in behind if blocks[node].listed]
+    if opens:
+        return Role.BETWEEN_STACKS if listed else Role.STACK_INPUT
+    stacks = {stack_path(blocks[node].path) for node in listed}
+    following = _starts_reached(graph, norm.output, starts)
+    same = any(stack_path(blocks[node].path) in stacks for node in following)
+    return Role.BETWEEN_STACKS if same else Role.FINAL
+
+
+def _starts_reached(
+    graph: Graph, value: int, starts: Mapping[int, Sequence[int]]
+) -> set[int]:
+    """Return the first adds of the stacks whose stream a value enters, perhaps transformed."""
+    last = max(starts, default=-1)
+    pending, seen, found = [value], {value}, set[int]()
+    for current in pending:
+        found.update(starts.get(current, ()))
+        for reader in graph.consumers[current]:
+            if reader not in seen and reader <= last:
+                seen.add(reader)
+                pending.append(reader)
+    return found
 
 
 def stack_starts(
@@ -42,12 +84,11 @@ def stack_starts(
     """Return what the first stream value of each stack carries on, with the sums that follow."""
     starts: dict[int, list[int]] = {}
     for node, add in stream.adds.items():
-        stack = stack_path(blocks[node].path)
-        if any(
-            blocks[earlier].listed and stack_path(blocks[earlier].path) == stack
-            for earlier in add.previous
-        ):
-            continue
+        if any(blocks[earlier].listed == blocks[node].listed for earlier in add.previous):
+            # The stream of an earlier block goes on: in the same stack, or directly in the next.
+            same = stack_path(blocks[node].path)
+            if any(stack_path(blocks[earlier].path) == same for earlier in add.previous):
+                continue
         if not blocks[node].listed and any(key.listed for key in blocks.values()):
             continue
         for value in carried_back(graph, add.add.stream, stream):
@@ -97,27 +138,25 @@ def _sums_carried(graph: Graph, value: int, stream: ResidualStream, *, pooled: b
     return found
 
 
-def _anything_before(graph: Graph, norm: Norm, stream: ResidualStream) -> bool:
-    """Tell whether a residual add leads to the norm, if only through other computations."""
+def _sum_before(graph: Graph, norm: Norm, stream: ResidualStream) -> int | None:
+    """Return a residual add that leads to the norm, if only through other computations."""
     first = min(stream.adds, default=norm.input)
     if first > norm.input:
-        return False
+        return None
     pending, seen = [norm.input], {norm.input}
     for current in pending:
         if current in stream.adds:
-            return True
+            return current
         for operand in graph.nodes[current].operands:
             if operand not in seen and operand >= first:
                 seen.add(operand)
                 pending.append(operand)
-    return False
+    return None
 
 
-def _role_by_order(
-    graph: Graph, norm: Norm, stream: ResidualStream, blocks: Mapping[int, BlockKey]
-) -> Role:
+def _role_by_order(graph: Graph, norm: Norm, stream: ResidualStream) -> Role:
     """Place a norm by what runs before and after it where it touches no stream directly."""
-    before = _anything_before(graph, norm, stream)
+    before = _sum_before(graph, norm, stream) is not None
     after = _reaches_a_sum(graph, norm.output, stream)
     if before and after:
         return Role.BETWEEN_STACKS

@@ -22,6 +22,7 @@ class PlacedBranch:
     formula: str
     shared_norm: bool = False
     reason: str | None = None
+    has_skip: bool = True
 
 
 def place_branch(

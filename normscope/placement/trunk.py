@@ -44,9 +44,12 @@ def trunk_norms(
     for node, norm in behind.items():
         if norm is None:
             continue
-        if _lies_in_block(norms[norm], blocks[node]) or _stays_in_stack(
-            node, following.get(node, ()), blocks
-        ):
+        later = following.get(node, ())
+        if not blocks[node].listed and any(blocks[other].listed for other in later):
+            # A lone add before a stack (a convolution that gives positions): the norm opens the
+            # stack.
+            continue
+        if _lies_in_block(norms[norm], blocks[node]) or _stays_in_stack(node, later, blocks):
             found[node] = norm
         else:
             undecided.append(node)

@@ -1,0 +1,103 @@
+"""The verbs, each a straight line of stages: start reading here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from normscope.assembly import PlacedRoot, assemble_inspection
+from normscope.checkpoint import resolve_checkpoint
+from normscope.errors import NormscopeError
+from normscope.graph import Graph
+from normscope.inspection import Answer, Inspection, ModelFacts, Uninspectable
+from normscope.norms import condense_norms, find_norms
+from normscope.placement.place import place_norms
+from normscope.residuals import find_stream
+from normscope.versions import versions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectOptions:
+    """How a target is found and built."""
+
+    revision: str | None = None
+    dtype: str | None = None
+    offline: bool = False
+    trust_remote_code: bool = False
+
+
+def inspect_checkpoint(target: str, options: InspectOptions | None = None) -> Answer:
+    """Classify every block of a checkpoint and list every norm, without its weights.
+
+    A target that has no answer gives an `Uninspectable` that says why; `UsageError` is raised for
+    a target that cannot mean anything.
+    """
+    try:
+        return _inspected(target, options or InspectOptions())
+    except NormscopeError as error:
+        return Uninspectable(
+            target=target, kind=error.kind, message=error.message, hint=error.hint
+        )
+
+
+def _inspected(target: str, options: InspectOptions) -> Inspection:
+    from normscope.inputs import run_traced
+    from normscope.model import build_on_meta
+    from normscope.tracing import trace_module
+
+    checkpoint = resolve_checkpoint(target, revision=options.revision, offline=options.offline)
+    built = build_on_meta(
+        checkpoint, dtype=options.dtype, trust_remote_code=options.trust_remote_code
+    )
+    traced = run_traced(built, trace_module)
+    roots = [placed_root(root.path, root.graph) for root in traced.roots]
+    facts = ModelFacts(
+        class_name=built.class_name,
+        model_type=built.model_type,
+        revision=checkpoint.revision,
+        parameters=built.parameters,
+        dtype=built.dtype,
+    )
+    return assemble_inspection(target, facts, versions(), roots, warnings=traced.assumed)
+
+
+def placed_root(path: str, graph: Graph) -> PlacedRoot:
+    """Find and place the norms of one traced root."""
+    norms = find_norms(graph)
+    condensed = condense_norms(graph, norms)
+    stream = find_stream(condensed)
+    return PlacedRoot(
+        path=path,
+        graph=condensed,
+        norms=norms,
+        placed=place_norms(condensed, norms, stream),
+    )
+
+
+def inspect_module(
+    module: Any, inputs: Any = (), *, target: str = "module"
+) -> Inspection:
+    """Classify the blocks of a live `nn.Module`, from one run on `inputs`.
+
+    `inputs` is a tensor, a tuple of positional arguments or a mapping of keyword arguments. The
+    module runs once, in eval mode and without gradients; its weights are not changed. Raises
+    `NormscopeError` of kind `trace_failed` where its forward fails.
+    """
+    from normscope.tracing import trace_module
+
+    positional, keywords = _arguments(inputs)
+    graph = trace_module(module, keywords, positional)
+    parameters = list(module.parameters())
+    facts = ModelFacts(
+        class_name=type(module).__qualname__,
+        model_type=None,
+        revision=None,
+        parameters=sum(parameter.numel() for parameter in parameters),
+        dtype=str(parameters[0].dtype).removeprefix("torch.") if parameters else "float32",
+    )
+    return assemble_inspection(target, facts, versions(), [placed_root("", graph)])
+
+
+def _arguments(inputs: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    if isinstance(inputs, Mapping):
+        return (), inputs
+    return (tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)), {}
