@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from normscope.graph import Graph
 from normscope.norms.decomposed import find_quotients
+from normscope.norms.frozen import find_frozen
 from normscope.norms.fused import find_fused
 from normscope.norms.norm import Norm
 from normscope.norms.parameters import standardizes_a_weight
@@ -18,7 +19,7 @@ _WRAPPING = 8
 
 def find_norms(graph: Graph) -> tuple[Norm, ...]:
     """Return every norm call in order of execution, named and with its module where it has one."""
-    found = [*find_fused(graph), *_written_norms(graph)]
+    found = [*find_fused(graph), *_written_norms(graph), *find_frozen(graph)]
     located = [_located(graph, norm) for norm in sorted(found, key=lambda norm: norm.output)]
     return _named(located)
 

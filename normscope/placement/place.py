@@ -85,10 +85,22 @@ def _blocks(
             key=key,
             stack=stack_path(key.path) if key.listed else None,
             index=positions.get(key.path),
-            branches=_with_shared_norms(branches),
+            branches=_with_shared_norms(_once_each(graph, branches)),
         )
         for key, branches in grouped.items()
     )
+
+
+def _once_each(graph: Graph, branches: Sequence[PlacedBranch]) -> list[PlacedBranch]:
+    """Keep one run of a branch whose module the block calls once for each of its streams."""
+    first_sums: dict[tuple[object, ...], int] = {}
+    kept: list[PlacedBranch] = []
+    for branch in branches:
+        node = graph.nodes[branch.branch.add.node]
+        site = (node.module, node.ordinal, branch.branch.kind, branch.formula)
+        if first_sums.setdefault(site, node.index) == node.index:
+            kept.append(branch)
+    return kept
 
 
 def _positions(graph: Graph, listed: set[str]) -> dict[str, int]:
@@ -172,33 +184,14 @@ def _roles_in_branches(
                     ends = (
                         site is Site.TRUNK
                         and last.get(block.stack) is block
-                        and _ends_the_stack(norms[output], branch, block, blocks, norms)
+                        # In no list, as its siblings' trunk norms are: it ends the stack.
+                        and "*" not in pattern(norms[output].owner)
                     )
                     placed = PlacedNorm(
                         role=Role.FINAL if ends else role, block=None if ends else block.key.path
                     )
                     roles.setdefault(output, placed)
     return roles
-
-
-def _ends_the_stack(
-    norm: Norm,
-    branch: PlacedBranch,
-    block: PlacedBlock,
-    blocks: Sequence[PlacedBlock],
-    norms: Mapping[int, Norm],
-) -> bool:
-    """A trunk norm of the last block that lies in no block, and in no list like its siblings."""
-    if is_within(norm.owner, block.key.path):
-        return False
-    siblings = {
-        pattern(norms[output].owner)
-        for other in blocks
-        if other.stack == block.stack and other is not block
-        for sibling in other.branches
-        for output in sibling.sites.get(Site.TRUNK, ())
-    }
-    return bool(siblings) and pattern(norm.owner) not in siblings
 
 
 def _block_around(norm: Norm, blocks: Sequence[PlacedBlock]) -> str | None:

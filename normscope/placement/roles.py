@@ -36,7 +36,7 @@ def role_outside(
         return Role.BETWEEN_STACKS if blocks[earlier].listed else Role.STACK_INPUT
     if _sums_carried(graph, norm.input, stream, pooled=True):
         return Role.FINAL
-    return _role_by_order(graph, norm, stream)
+    return _role_by_order(graph, norm, stream, starts)
 
 
 def _role_behind_a_stack(
@@ -115,6 +115,9 @@ def _operands_carried(graph: Graph, index: int, *, pooled: bool) -> list[int]:
         return [node.operands[0]]
     if pooled and (node.operation in POOLING or node.operation in {"mean", "amax", "max", "sum"}):
         return [node.operands[0]]
+    if pooled:
+        # Parallel streams are merged by gates before the last norm.
+        return [step.value for step in steps_back(graph, index)]
     if node.operation in {"add", "sub"} and len(node.operands) == 2:
         flowing = [operand for operand in node.operands if is_activation(graph, operand)]
         if len(flowing) == 2:
@@ -154,7 +157,9 @@ def _sum_before(graph: Graph, norm: Norm, stream: ResidualStream) -> int | None:
     return None
 
 
-def _role_by_order(graph: Graph, norm: Norm, stream: ResidualStream) -> Role:
+def _role_by_order(
+    graph: Graph, norm: Norm, stream: ResidualStream, starts: Mapping[int, Sequence[int]]
+) -> Role:
     """Place a norm by what runs before and after it where it touches no stream directly."""
     before = _sum_before(graph, norm, stream) is not None
     after = _reaches_a_sum(graph, norm.output, stream)
@@ -162,7 +167,8 @@ def _role_by_order(graph: Graph, norm: Norm, stream: ResidualStream) -> Role:
         return Role.BETWEEN_STACKS
     if before:
         return Role.POOLER if _is_pooled(graph, norm) else Role.HEAD
-    return Role.EMBEDDING if after else Role.UNPLACED
+    entered = after and bool(_starts_reached(graph, norm.output, starts))
+    return Role.EMBEDDING if entered else Role.UNPLACED
 
 
 def _reaches_a_sum(graph: Graph, value: int, stream: ResidualStream) -> bool:

@@ -81,6 +81,8 @@ def _name(
         return Placement.UNKNOWN, f"what {', '.join(opaque)} computes is not visible"
     if any(step.kind is StepKind.NORM for step in branch.add.steps) and not _is_projected(branch):
         return Placement.OTHER, "the skip passes a norm that the branch does not"
+    if any(step.factor == "H" for step in branch.add.steps):
+        return Placement.OTHER, "the skip mixes parallel streams"
     if partial:
         return Placement.OTHER, "only some of the branch's inputs are normalized"
     if activated:

@@ -37,7 +37,7 @@ def trunk_norms(
     blocks: Mapping[int, BlockKey],
 ) -> dict[int, int]:
     """Return the trunk norm of each sum that has one, by the index of the sum."""
-    behind = {node: _only_norm_behind(graph, node) for node in stream.adds}
+    behind = {node: _only_norm_behind(graph, node, norms) for node in stream.adds}
     following = _following(stream)
     found: dict[int, int] = {}
     undecided: list[int] = []
@@ -68,8 +68,11 @@ def _following(stream: ResidualStream) -> Mapping[int, Sequence[int]]:
     return following
 
 
-def _only_norm_behind(graph: Graph, node: int) -> int | None:
-    """Return the norm that all uses of a value go through, or None."""
+def _only_norm_behind(graph: Graph, node: int, norms: Mapping[int, Norm]) -> int | None:
+    """Return the norm that all uses of a value go through, or None.
+
+    One module called twice on the value is one norm.
+    """
     pending, found = [node], set[int]()
     returned = set(graph.outputs)
     for value in pending:
@@ -86,7 +89,8 @@ def _only_norm_behind(graph: Graph, node: int) -> int | None:
                 pending.append(index)
             else:
                 return None
-    return found.pop() if len(found) == 1 else None
+    modules = {norms[index].name for index in found}
+    return min(found) if len(modules) == 1 else None
 
 
 def _lies_in_block(norm: Norm, block: BlockKey) -> bool:

@@ -82,13 +82,14 @@ def _additions(graph: Graph, node: Node) -> Iterator[_Addition]:
     operands = node.operands
     if node.operation == "add" and len(operands) == 2 and operands[0] != operands[1]:
         first, second = operands
-        if _both_flow(graph, node, first, second):
-            alpha = node.argument("alpha", 1)
-            factor = "" if alpha == 1 else f"{alpha}"
+        alpha = node.argument("alpha", 1)
+        factor = "" if alpha == 1 else f"{alpha}"
+        if _can_add(graph, node, first, second):
             yield _Addition(skip=first, branch=second, factor=factor)
+        if _can_add(graph, node, second, first):
             yield _Addition(skip=second, branch=first)
     elif node.operation == "sub" and len(operands) == 2:
-        if _both_flow(graph, node, operands[0], operands[1]):
+        if _can_add(graph, node, operands[0], operands[1]):
             yield _Addition(skip=operands[0], branch=operands[1], sign="-")
     elif node.operation == "addcmul" and len(operands) == 3:
         yield from _fused_product(graph, node)
@@ -97,7 +98,7 @@ def _additions(graph: Graph, node: Node) -> Iterator[_Addition]:
         if is_activation(graph, operands[0]) and graph.nodes[operands[0]].shape == node.shape:
             yield _Addition(skip=operands[0], branch=operands[1])
     elif node.operation == "lerp" and len(operands) >= 2:
-        if _both_flow(graph, node, operands[0], operands[1]):
+        if _can_add(graph, node, operands[0], operands[1]):
             yield _Addition(skip=operands[0], branch=operands[1], factor="γ")
 
 
@@ -109,12 +110,13 @@ def _fused_product(graph: Graph, node: Node) -> Iterator[_Addition]:
         yield _Addition(skip=skip, branch=max(flowing), factor=factor)
 
 
-def _both_flow(graph: Graph, node: Node, first: int, second: int) -> bool:
+def _can_add(graph: Graph, node: Node, skip: int, branch: int) -> bool:
+    """A skip may be a learned query or latent, as it is stored; a branch is computed."""
     return (
         len(node.shape) > 1
-        and graph.nodes[first].shape == graph.nodes[second].shape == node.shape
-        and is_activation(graph, first)
-        and is_activation(graph, second)
+        and graph.nodes[skip].shape == graph.nodes[branch].shape == node.shape
+        and is_activation(graph, branch)
+        and (is_activation(graph, skip) or graph.depends_on_weight[skip])
     )
 
 
@@ -131,10 +133,13 @@ def _residual(
     for candidate in _skip_values(graph, addition.skip, found, gates=gates):
         if candidate.value == addition.branch and not product:
             continue
-        mixed = ancestry.mixed_from(candidate.value) or (
-            product and ancestry.reaches(candidate.value)
-        )
-        if mixed:
+        reached = ancestry.reaches(candidate.value)
+        if reached and not product and not ancestry.mixed_from(candidate.value):
+            if any(step.kind is StepKind.GATE for step in candidate.steps):
+                continue
+            # Both operands carry the same value: 2x, or x·cos + rotate(x)·sin.
+            return None
+        if reached:
             return ResidualAdd(
                 node=node.index,
                 stream=candidate.value,
@@ -175,7 +180,10 @@ def _following(
             parallel_to=candidate.value if candidate.parallel_to is None else candidate.parallel_to,
             sums=candidate.sums + 1,
         )
-    for step in steps_back(graph, candidate.value):
+    steps = [*steps_back(graph, candidate.value)]
+    if gates:
+        steps += _streams_mixed(graph, candidate.value)
+    for step in steps:
         if step.kind is StepKind.GATE and not gates:
             continue
         yield _Candidate(
@@ -184,3 +192,18 @@ def _following(
             parallel_to=candidate.parallel_to,
             sums=candidate.sums,
         )
+
+
+def _streams_mixed(graph: Graph, index: int) -> Iterator[Step]:
+    """Step over a product that mixes parallel streams (hyper-connections): H·x of x's size."""
+    node = graph.nodes[index]
+    if node.operation not in {"bmm", "matmul"} or len(node.operands) != 2:
+        return
+    for operand in node.operands:
+        others = [item for item in node.operands if item != operand]
+        if graph.nodes[operand].shape == node.shape and all(
+            is_activation(graph, item) for item in node.operands
+        ):
+            square = all(len(set(graph.nodes[item].shape[-2:])) == 1 for item in others)
+            if square:
+                yield Step(kind=StepKind.GATE, node=index, value=operand, factor="H")

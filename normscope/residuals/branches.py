@@ -82,7 +82,9 @@ def _parallel_outputs(graph: Graph, add: ResidualAdd, nodes: frozenset[int]) -> 
         )
     ]
     kinds = [_kind_of_part(graph, add, part) for part in parts]
-    return parts if len(set(kinds)) == len(kinds) else [add.branch]
+    # A shared expert beside the routed ones is part of one mixture.
+    groups = {BranchKind.MOE if kind is BranchKind.MLP else kind for kind in kinds}
+    return parts if len(groups) == len(kinds) else [add.branch]
 
 
 def _with_branch(add: ResidualAdd, operand: int) -> ResidualAdd:

@@ -9,10 +9,12 @@ from normscope.operations import (
     FOURIER,
     FUSED_ATTENTION,
     MATRIX_PRODUCTS,
+    NORMALIZE,
     POOLING,
     RECURRENT,
     SAMPLING,
     SOFTMAX,
+    keeps_elements,
 )
 from normscope.residuals.steps import is_activation, steps_back
 
@@ -52,7 +54,7 @@ def branch_kind(
     ):
         if operations & known:
             return kind
-    if operations & _ROUTING:
+    if operations & _ROUTING or any(_uses_chosen_weights(graph, node) for node in ordered):
         return BranchKind.MOE
     return _channel_kind(graph, ordered, operations, entries)
 
@@ -62,14 +64,16 @@ def _channel_kind(
 ) -> BranchKind:
     products = [node for node in ordered if node.operation in MATRIX_PRODUCTS]
     scans = "softplus" in operations and "exp" in operations
-    if scans:
+    if scans and not any(_reads_normalized(graph, node) for node in products):
         return BranchKind.SSM
     if any(_multiplies_activations(graph, node) for node in products):
         return BranchKind.ATTENTION
     convolutions = [node for node in ordered if node.operation in CONVOLUTIONS]
     spatial = any(_is_spatial(graph, node) for node in convolutions)
     entry_operations = {graph.nodes[index].operation for index in entries}
-    if spatial and (not products or entry_operations <= CONVOLUTIONS):
+    # Along a sequence a convolution mixes tokens; on a grid, between two products, it is the MLP's.
+    along = any(len(node.shape) == 3 and _is_spatial(graph, node) for node in convolutions)
+    if spatial and (not products or entry_operations <= CONVOLUTIONS or along):
         return BranchKind.CONV
     if products or convolutions:
         return BranchKind.MLP
@@ -86,10 +90,14 @@ def _attends(graph: Graph, node: Node) -> bool:
 
 
 def _is_probability(graph: Graph, index: int) -> bool:
-    """Tell whether a value is a softmax, behind views, dropout, masks and scales."""
+    return _is_behind(graph, index, SOFTMAX)
+
+
+def _is_behind(graph: Graph, index: int, operations: frozenset[str]) -> bool:
+    """Tell whether a value comes from one of the operations, behind views, masks and scales."""
     pending = [index]
     for value in pending:
-        if graph.nodes[value].operation in SOFTMAX:
+        if graph.nodes[value].operation in operations:
             return True
         if len(pending) < _PROBABILITY_STEPS:
             pending.extend(step.value for step in steps_back(graph, value))
@@ -107,6 +115,13 @@ def _is_crossed(graph: Graph, node: Node, stream: int, nodes: frozenset[int]) ->
     return value not in nodes and value != stream
 
 
+def _reads_normalized(graph: Graph, node: Node) -> bool:
+    """Tell a delta rule over normalized queries and keys from the scan of a state space."""
+    return _multiplies_activations(graph, node) and any(
+        _is_behind(graph, operand, frozenset({NORMALIZE})) for operand in node.operands
+    )
+
+
 def _multiplies_activations(graph: Graph, node: Node) -> bool:
     flowing = [
         operand
@@ -116,13 +131,21 @@ def _multiplies_activations(graph: Graph, node: Node) -> bool:
     return len(flowing) == 2
 
 
+def _uses_chosen_weights(graph: Graph, node: Node) -> bool:
+    """Tell whether a product reads weights that the data chose."""
+    return node.operation in MATRIX_PRODUCTS and any(
+        is_activation(graph, operand) and _is_looked_up(graph, operand)
+        for operand in node.operands
+    )
+
+
 def _is_looked_up(graph: Graph, index: int) -> bool:
     """Tell whether a value is rows of a stored table (the weights of chosen experts)."""
     for _ in range(_PROBABILITY_STEPS):
         node = graph.nodes[index]
-        if node.operation in {"index", "index_select", "gather", "embedding"}:
+        if node.operation in {"index", "index_select", "gather"}:
             return not is_activation(graph, node.operands[0])
-        if len(node.operands) != 1:
+        if not keeps_elements(node.operation) or not node.operands:
             return False
         index = node.operands[0]
     return False

@@ -41,42 +41,33 @@ def find_stream(graph: Graph) -> ResidualStream:
     found |= find_projected_adds(graph, found)
     found = dict(sorted(found.items()))
     branches = {node: branches_of(graph, add) for node, add in found.items()}
-    parents = _parents(found, branches)
     previous = {node: tuple(_sums_behind(graph, add.stream, found)) for node, add in found.items()}
-    kept = _carried_on(graph, found, branches, parents, previous)
+    parents = _kept_with_parents(graph, found, branches, previous)
     return ResidualStream(
         adds={
             node: StreamAdd(
                 add=found[node],
                 branches=branches[node],
-                previous=tuple(item for item in previous[node] if item in kept),
-                parent=_kept_parent(node, parents, kept),
+                previous=tuple(item for item in previous[node] if item in parents),
+                parent=parents[node],
             )
             for node in found
-            if node in kept
+            if node in parents
         },
-        skipped=tuple(add for node, add in found.items() if node not in kept),
+        skipped=tuple(add for node, add in found.items() if node not in parents),
     )
 
 
-def _parents(
+def _enclosing(
     found: Mapping[int, ResidualAdd], branches: Mapping[int, Sequence[Branch]]
-) -> dict[int, int]:
-    """Return for each add the innermost add whose branch it stands in."""
-    parents: dict[int, int] = {}
+) -> dict[int, list[int]]:
+    """Return for each add the adds whose branches it stands in, innermost first."""
+    enclosing: dict[int, list[int]] = {node: [] for node in found}
     for outer in found:
-        for branch in branches[outer]:
-            for node in branch.nodes:
-                if node in found and node != outer:
-                    parents.setdefault(node, outer)
-    return parents
-
-
-def _kept_parent(node: int, parents: Mapping[int, int], kept: set[int]) -> int | None:
-    parent = parents.get(node)
-    while parent is not None and parent not in kept:
-        parent = parents.get(parent)
-    return parent
+        inside = {node for branch in branches[outer] for node in branch.nodes if node in found}
+        for node in inside - {outer}:
+            enclosing[node].append(outer)
+    return enclosing
 
 
 def _sums_behind(
@@ -107,29 +98,35 @@ def _carried_values(graph: Graph, index: int) -> list[int]:
     return [step.value for step in steps_back(graph, index) if step.kind is not StepKind.GATE]
 
 
-def _carried_on(
+def _kept_with_parents(
     graph: Graph,
     found: Mapping[int, ResidualAdd],
     branches: Mapping[int, Sequence[Branch]],
-    parents: Mapping[int, int],
     previous: Mapping[int, Sequence[int]],
-) -> set[int]:
-    """Keep the adds of the outer stream, and inner ones that form a stream of their own.
+) -> dict[int, int | None]:
+    """Return the adds of the outer stream and of inner streams, each with the add around it.
 
     A stream inside a branch has at least two adds in a row with weights in their branches
-    (MobileBERT); a single skip around a convolution, or the state of a scan, is none.
+    (MobileBERT); a single skip around a convolution, or the state of a scan, is none. Outer adds
+    come after the inner ones, so going backward each add meets those around it already decided.
     """
-    linked: set[int] = set()
-    for node, sums in previous.items():
-        for earlier in sums:
-            if parents.get(earlier) == parents.get(node):
-                linked |= {node, earlier}
-    return {
-        node
-        for node in found
-        if node not in parents
-        or (node in linked and not _is_gated(found[node]) and _has_weights(graph, branches[node]))
-    }
+    enclosing = _enclosing(found, branches)
+    neighbours: dict[int, set[int]] = {node: set(previous[node]) for node in found}
+    for node in found:
+        for earlier in previous[node]:
+            neighbours[earlier].add(node)
+    parents: dict[int, int | None] = {}
+    for node in sorted(found, reverse=True):
+        around = _innermost(enclosing[node], parents)
+        linked = any(_innermost(enclosing[other], parents) == around for other in neighbours[node])
+        own = not _is_gated(found[node]) and _has_weights(graph, branches[node])
+        if around is None or (linked and own):
+            parents[node] = around
+    return dict(sorted(parents.items()))
+
+
+def _innermost(enclosing: Sequence[int], kept: Mapping[int, int | None]) -> int | None:
+    return next((outer for outer in enclosing if outer in kept), None)
 
 
 def _is_gated(add: ResidualAdd) -> bool:
