@@ -198,6 +198,6 @@ def _block_around(norm: Norm, blocks: Sequence[PlacedBlock]) -> str | None:
     around = [
         block.key.path
         for block in blocks
-        if block.key.listed and is_within(norm.owner, block.key.path)
+        if block.key.path and is_within(norm.owner, block.key.path)
     ]
     return max(around, key=len) if around else None

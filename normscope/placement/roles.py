@@ -28,6 +28,9 @@ def role_outside(
     behind = _sums_carried(graph, norm.input, stream, pooled=False)
     opened = starts.get(norm.output, ())
     if behind:
+        if not opened and _all_go_on(behind, stream, blocks):
+            # A side output of a middle block: the stream itself goes on without this norm.
+            return Role.HEAD
         return _role_behind_a_stack(graph, norm, behind, blocks, starts, opens=bool(opened))
     if opened:
         earlier = _sum_before(graph, norm, stream)
@@ -37,6 +40,20 @@ def role_outside(
     if _sums_carried(graph, norm.input, stream, pooled=True):
         return Role.FINAL
     return _role_by_order(graph, norm, stream, starts)
+
+
+def _all_go_on(
+    behind: Sequence[int], stream: ResidualStream, blocks: Mapping[int, BlockKey]
+) -> bool:
+    """Tell whether each of the sums is followed by another block of its own stack."""
+    stacks = {node: stack_path(blocks[node].path) for node in behind if blocks[node].listed}
+    going_on = {
+        earlier
+        for node, add in stream.adds.items()
+        for earlier in add.previous
+        if stacks.get(earlier) == stack_path(blocks[node].path)
+    }
+    return bool(stacks) and going_on.issuperset(behind)
 
 
 def _role_behind_a_stack(

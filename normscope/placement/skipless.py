@@ -33,7 +33,7 @@ def skipless_branches(
     """Return the computations without a skip in blocks of stacks whose other blocks have one."""
     first_adds: dict[BlockKey, int] = {}
     for node, key in blocks.items():
-        if key.listed and stream.adds[node].parent is None:
+        if key.listed:
             first_adds.setdefault(key, node)
     found = [*_before_first_add(graph, stream, first_adds), *_without_add(graph, blocks)]
     return tuple(found)
@@ -53,7 +53,7 @@ def _before_first_add(
             mixes(graph.nodes[index].operation) and is_within(graph.nodes[index].module, key.path)
             for index in carried_back(graph, value, stream)
         )
-        branch = _branch(graph, calls[key.run], value) if replaced else None
+        branch = _branch(graph, calls[key.run], value, frozenset(stream.adds)) if replaced else None
         if branch is not None:
             yield SkiplessBranch(block=key, branch=branch)
 
@@ -73,7 +73,7 @@ def _without_add(
             continue
         for run, call in enumerate(runs.get(path, [])):
             outputs = graph.calls[call].outputs
-            branch = _branch(graph, call, outputs[0]) if outputs else None
+            branch = _branch(graph, call, outputs[0], frozenset(blocks)) if outputs else None
             if branch is not None:
                 yield SkiplessBranch(
                     block=BlockKey(path=path, run=run, listed=True), branch=branch
@@ -87,7 +87,9 @@ def _runs_by_path(graph: Graph) -> dict[str, list[int]]:
     return runs
 
 
-def _branch(graph: Graph, call: int, output: int) -> Branch | None:
+def _branch(
+    graph: Graph, call: int, output: int, sums: frozenset[int]
+) -> Branch | None:
     """Build the branch from the block's input to a value, if a mixing operation lies between."""
     for start in graph.calls[call].inputs:
         nodes = nodes_between(graph, start, output) if start < output else frozenset[int]()
@@ -98,9 +100,10 @@ def _branch(graph: Graph, call: int, output: int) -> Branch | None:
                 add=add,
                 output=output,
                 nodes=nodes,
-                kind=branch_kind(graph, start, nodes, tuple(entry.node for entry in entries)),
+                kind=branch_kind(
+                    graph, start, nodes, tuple(entry.node for entry in entries), sums
+                ),
                 entries=entries,
                 tail=branch_tail(graph, add, output, nodes),
-                parallel=False,
             )
     return None

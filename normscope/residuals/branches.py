@@ -35,37 +35,44 @@ class Branch:
     entries: tuple[Entry, ...]
     tail: tuple[Step, ...]
     """The steps from the add back to the branch's last computation."""
-    parallel: bool
+    parallel: bool = False
+    """Whether another branch reads the same stream value and ends in the same chain of adds."""
 
 
-def branches_of(graph: Graph, add: ResidualAdd) -> tuple[Branch, ...]:
-    """Return the branches that one residual add sums up, in order of execution."""
+def branches_of(
+    graph: Graph, add: ResidualAdd, sums: frozenset[int]
+) -> tuple[Branch, ...]:
+    """Return the branches that one residual add sums up, in order of execution.
+
+    `sums` are all residual sums of the graph: what is read from another stream is told by them.
+    """
     nodes = nodes_between(graph, add.stream, add.branch)
-    outputs = _parallel_outputs(graph, add, nodes)
+    outputs = _parallel_outputs(graph, add, nodes, sums)
     if len(outputs) == 1:
-        return (_branch(graph, add, outputs[0], nodes, parallel=add.parallel_to is not None),)
+        return (_branch(graph, add, outputs[0], nodes, sums),)
     return tuple(
-        _branch(graph, add, output, nodes_between(graph, add.stream, output), parallel=True)
+        _branch(graph, add, output, nodes_between(graph, add.stream, output), sums)
         for output in sorted(outputs)
     )
 
 
 def _branch(
-    graph: Graph, add: ResidualAdd, output: int, nodes: frozenset[int], *, parallel: bool
+    graph: Graph, add: ResidualAdd, output: int, nodes: frozenset[int], sums: frozenset[int]
 ) -> Branch:
     entries = branch_entries(graph, add, nodes)
     return Branch(
         add=add,
         output=output,
         nodes=nodes,
-        kind=branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries)),
+        kind=branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries), sums),
         entries=entries,
         tail=branch_tail(graph, add, output, nodes),
-        parallel=parallel,
     )
 
 
-def _parallel_outputs(graph: Graph, add: ResidualAdd, nodes: frozenset[int]) -> list[int]:
+def _parallel_outputs(
+    graph: Graph, add: ResidualAdd, nodes: frozenset[int], sums: frozenset[int]
+) -> list[int]:
     """Split a branch that is itself a sum, written where the residual add is, into its addends.
 
     A sum inside a deeper module (routed and shared experts) is part of one branch; so is a sum of
@@ -78,10 +85,10 @@ def _parallel_outputs(graph: Graph, add: ResidualAdd, nodes: frozenset[int]) -> 
         part
         for operand in node.operands
         for part in _parallel_outputs(
-            graph, _with_branch(add, operand), nodes_between(graph, add.stream, operand)
+            graph, _with_branch(add, operand), nodes_between(graph, add.stream, operand), sums
         )
     ]
-    kinds = [_kind_of_part(graph, add, part) for part in parts]
+    kinds = [_kind_of_part(graph, add, part, sums) for part in parts]
     # A shared expert beside the routed ones is part of one mixture.
     groups = {BranchKind.MOE if kind is BranchKind.MLP else kind for kind in kinds}
     return parts if len(groups) == len(kinds) else [add.branch]
@@ -93,10 +100,12 @@ def _with_branch(add: ResidualAdd, operand: int) -> ResidualAdd:
     )
 
 
-def _kind_of_part(graph: Graph, add: ResidualAdd, part: int) -> BranchKind:
+def _kind_of_part(
+    graph: Graph, add: ResidualAdd, part: int, sums: frozenset[int]
+) -> BranchKind:
     nodes = nodes_between(graph, add.stream, part)
     entries = branch_entries(graph, add, nodes)
-    return branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries))
+    return branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries), sums)
 
 
 def _summing(

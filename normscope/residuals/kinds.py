@@ -38,14 +38,22 @@ class BranchKind(StrEnum):
 
 
 def branch_kind(
-    graph: Graph, stream: int, nodes: frozenset[int], entries: Iterable[int]
+    graph: Graph,
+    stream: int,
+    nodes: frozenset[int],
+    entries: Iterable[int],
+    sums: frozenset[int] = frozenset(),
 ) -> BranchKind:
-    """Name what the nodes between a stream value and a branch's end compute."""
-    ordered = [graph.nodes[index] for index in sorted(nodes)]
+    """Name what the nodes between a stream value and a branch's end compute.
+
+    `sums` are the residual sums of the graph; attention over values that only come from the sum of
+    another stream is cross-attention.
+    """
+    ordered = [graph.nodes[index] for index in _own_nodes(graph, nodes, sums)]
     operations = {node.operation for node in ordered}
     attends = [node for node in ordered if _attends(graph, node)]
     if attends:
-        crosses = all(_is_crossed(graph, node, stream, nodes) for node in attends)
+        crosses = all(_is_crossed(graph, node, stream, nodes, sums) for node in attends)
         return BranchKind.CROSS_ATTENTION if crosses else BranchKind.ATTENTION
     for known, kind in (
         (FOURIER, BranchKind.FOURIER),
@@ -59,6 +67,18 @@ def branch_kind(
     return _channel_kind(graph, ordered, operations, entries)
 
 
+def _own_nodes(graph: Graph, nodes: frozenset[int], sums: frozenset[int]) -> list[int]:
+    """Leave out what other residual adds on the way computed: an inner stream, or another one."""
+    end = max(nodes, default=-1)
+    pending, seen = [end] if nodes else [], {end}
+    for current in pending:
+        for operand in graph.nodes[current].operands:
+            if operand in nodes and operand not in sums and operand not in seen:
+                seen.add(operand)
+                pending.append(operand)
+    return sorted(pending)
+
+
 def _channel_kind(
     graph: Graph, ordered: list[Node], operations: set[str], entries: Iterable[int]
 ) -> BranchKind:
@@ -66,14 +86,16 @@ def _channel_kind(
     scans = "softplus" in operations and "exp" in operations
     if scans and not any(_reads_normalized(graph, node) for node in products):
         return BranchKind.SSM
-    if any(_multiplies_activations(graph, node) for node in products):
-        return BranchKind.ATTENTION
     convolutions = [node for node in ordered if node.operation in CONVOLUTIONS]
     spatial = any(_is_spatial(graph, node) for node in convolutions)
     entry_operations = {graph.nodes[index].operation for index in entries}
     # Along a sequence a convolution mixes tokens; on a grid, between two products, it is the MLP's.
     along = any(len(node.shape) == 3 and _is_spatial(graph, node) for node in convolutions)
-    if spatial and (not products or entry_operations <= CONVOLUTIONS or along):
+    if spatial and (not products or entry_operations <= CONVOLUTIONS):
+        return BranchKind.CONV
+    if any(_multiplies_activations(graph, node) for node in products):
+        return BranchKind.ATTENTION
+    if along:
         return BranchKind.CONV
     if products or convolutions:
         return BranchKind.MLP
@@ -104,7 +126,9 @@ def _is_behind(graph: Graph, index: int, operations: frozenset[str]) -> bool:
     return False
 
 
-def _is_crossed(graph: Graph, node: Node, stream: int, nodes: frozenset[int]) -> bool:
+def _is_crossed(
+    graph: Graph, node: Node, stream: int, nodes: frozenset[int], sums: frozenset[int]
+) -> bool:
     """Tell whether the values that attention reads come from elsewhere than the stream."""
     if node.operation in FUSED_ATTENTION:
         value = node.operand("value") or node.operand("v") or node.operands[-1]
@@ -112,7 +136,17 @@ def _is_crossed(graph: Graph, node: Node, stream: int, nodes: frozenset[int]) ->
         value = next(
             (item for item in node.operands if not _is_probability(graph, item)), node.operands[-1]
         )
-    return value not in nodes and value != stream
+    pending, seen = [value], {value}
+    for current in pending:
+        if current == stream:
+            return False
+        if current in sums or current not in nodes:
+            continue
+        for operand in graph.nodes[current].operands:
+            if operand not in seen:
+                seen.add(operand)
+                pending.append(operand)
+    return True
 
 
 def _reads_normalized(graph: Graph, node: Node) -> bool:

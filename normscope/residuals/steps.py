@@ -81,15 +81,16 @@ def _carried(graph: Graph, node: Node) -> list[int]:
 def is_activation(graph: Graph, index: int) -> bool:
     """Tell whether a value is computed by the model, and not only stored or a mask.
 
-    A mask, a position id or a rotary table depends on no weight; a parameter or what is made of
-    parameters alone depends on no input. A learned query counts once an operation has changed it.
+    A mask, a position id or a rotary table depends on no weight and no product; a parameter or
+    what is made of parameters alone depends on no input. A learned query counts once a product or
+    a norm has changed it.
     """
-    if not graph.depends_on_weight[index]:
-        return graph.nodes[index].origin is Origin.INPUT and not _is_integer(graph, index)
     node = graph.nodes[index]
-    return node.origin is Origin.OPERATION and (
-        graph.depends_on_input[index] or graph.computes[index]
-    )
+    if graph.computes[index]:
+        return node.origin is Origin.OPERATION
+    if not graph.depends_on_weight[index]:
+        return node.origin is Origin.INPUT and not _is_integer(graph, index)
+    return node.origin is Origin.OPERATION and graph.depends_on_input[index]
 
 
 def _is_integer(graph: Graph, index: int) -> bool:

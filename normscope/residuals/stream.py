@@ -1,10 +1,10 @@
 """Condensed graph -> the residual stream: its adds in order, their links and their nesting."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from normscope.graph import Graph
-from normscope.operations import ACTIVATIONS, mixes
+from normscope.operations import ACTIVATIONS, NORMALIZE, mixes
 from normscope.residuals.adds import ResidualAdd, find_residual_adds
 from normscope.residuals.branches import Branch, branches_of
 from normscope.residuals.projected import find_projected_adds
@@ -39,10 +39,11 @@ def find_stream(graph: Graph) -> ResidualStream:
     """Find the residual adds, link each to the ones before it, and set inner skips apart."""
     found = dict(find_residual_adds(graph))
     found |= find_projected_adds(graph, found)
-    found = dict(sorted(found.items()))
-    branches = {node: branches_of(graph, add) for node, add in found.items()}
+    found = _without_side_inputs(graph, dict(sorted(found.items())))
+    whole = {node: branches_of(graph, add, frozenset()) for node, add in found.items()}
     previous = {node: tuple(_sums_behind(graph, add.stream, found)) for node, add in found.items()}
-    parents = _kept_with_parents(graph, found, branches, previous)
+    parents = _kept_with_parents(graph, found, whole, previous)
+    branches = _marked_parallel(found, _told_apart(graph, found, whole, frozenset(parents)))
     return ResidualStream(
         adds={
             node: StreamAdd(
@@ -56,6 +57,86 @@ def find_stream(graph: Graph) -> ResidualStream:
         },
         skipped=tuple(add for node, add in found.items() if node not in parents),
     )
+
+
+def _without_side_inputs(
+    graph: Graph, found: Mapping[int, ResidualAdd]
+) -> dict[int, ResidualAdd]:
+    """Leave out sums that only prepare what a branch reads: the stream plus a position embedding.
+
+    Where the embedding is an early value of the stream itself (SAM), the sum has the form of a long
+    skip; but no later add goes on from it, and it ends in the branch of one.
+    """
+    going_on = {
+        earlier for add in found.values() for earlier in _sums_behind(graph, add.stream, found)
+    }
+    return {
+        node: add
+        for node, add in found.items()
+        if node in going_on
+        or not _carries_a_sum(graph, add.branch, found)
+        or not _reaches_any(graph, node, found)
+    }
+
+
+def _carries_a_sum(graph: Graph, value: int, found: Mapping[int, ResidualAdd]) -> bool:
+    for _ in range(_LINK_VALUES):
+        if value in found:
+            return True
+        steps = [step for step in steps_back(graph, value) if step.kind is not StepKind.GATE]
+        if len(steps) != 1:
+            return False
+        value = steps[0].value
+    return False
+
+
+def _reaches_any(graph: Graph, value: int, found: Mapping[int, ResidualAdd]) -> bool:
+    last = max(found)
+    pending, seen = [value], {value}
+    for current in pending:
+        for reader in graph.consumers[current]:
+            if reader in found:
+                return True
+            if reader not in seen and reader < last:
+                seen.add(reader)
+                pending.append(reader)
+    return False
+
+
+def _told_apart(
+    graph: Graph,
+    found: Mapping[int, ResidualAdd],
+    branches: Mapping[int, tuple[Branch, ...]],
+    kept: frozenset[int],
+) -> dict[int, tuple[Branch, ...]]:
+    """Name the branches again that other adds of a stream stand in, by what is their own."""
+    return {
+        node: branches_of(graph, found[node], kept - {node})
+        if any(not kept.isdisjoint(branch.nodes) for branch in parts)
+        else parts
+        for node, parts in branches.items()
+    }
+
+
+def _marked_parallel(
+    found: Mapping[int, ResidualAdd], branches: Mapping[int, tuple[Branch, ...]]
+) -> dict[int, tuple[Branch, ...]]:
+    """Mark the branches of sums in a row that read one stream value: x + f(x) + g(x).
+
+    A branch that reaches back over several blocks runs beside them, and is no twin of one.
+    """
+    twins = {
+        node
+        for add in found.values()
+        if add.parallel_to is not None and found[add.parallel_to].stream == add.stream
+        for node in (add.node, add.parallel_to)
+    }
+    return {
+        node: tuple(
+            replace(branch, parallel=node in twins or len(parts) > 1) for branch in parts
+        )
+        for node, parts in branches.items()
+    }
 
 
 def _enclosing(
@@ -110,7 +191,7 @@ def _kept_with_parents(
     (MobileBERT); a single skip around a convolution, or the state of a scan, is none. Outer adds
     come after the inner ones, so going backward each add meets those around it already decided.
     """
-    enclosing = _enclosing(found, branches)
+    enclosing = _nested_in(graph, found, _enclosing(found, branches), previous)
     neighbours: dict[int, set[int]] = {node: set(previous[node]) for node in found}
     for node in found:
         for earlier in previous[node]:
@@ -123,6 +204,37 @@ def _kept_with_parents(
         if around is None or (linked and own):
             parents[node] = around
     return dict(sorted(parents.items()))
+
+
+def _nested_in(
+    graph: Graph,
+    found: Mapping[int, ResidualAdd],
+    enclosing: Mapping[int, list[int]],
+    previous: Mapping[int, Sequence[int]],
+) -> dict[int, list[int]]:
+    """Tell an inner stream from one that runs beside: two streams that read each other in turn.
+
+    An inner stream begins inside the branch around it. An add that goes on from a sum outside of
+    that branch belongs to a stream of its own, unless it only shares its start with the branch.
+    """
+    nested: dict[int, list[int]] = {}
+    for node, around in enclosing.items():
+        earlier = [
+            sums for sums in previous[node] if _goes_on(graph, found[node].stream, sums)
+        ]
+        nested[node] = [
+            outer
+            for outer in around
+            if found[outer].stream == found[node].stream
+            or all(outer in nested[sums] for sums in earlier)
+        ]
+    return nested
+
+
+def _goes_on(graph: Graph, stream: int, sums: int) -> bool:
+    """Tell whether a stream value is a sum itself, or a norm that all uses of the sum go through."""
+    readers = [graph.nodes[index].operation for index in graph.consumers[sums]]
+    return stream == sums or all(operation == NORMALIZE for operation in readers)
 
 
 def _innermost(enclosing: Sequence[int], kept: Mapping[int, int | None]) -> int | None:
