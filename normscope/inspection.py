@@ -8,7 +8,6 @@ from normscope.graph import Assumption
 from normscope.placement.vocabulary import FORMULAS, Placement, Role, Site
 from normscope.residuals.kinds import BranchKind
 
-
 __all__ = [
     "FORMULAS",
     "Answer",

@@ -20,9 +20,7 @@ def block_rows(
     for block in blocks:
         facts = tuple(_facts(branch) for branch in block.branches)
         runs.setdefault((block.key.path, facts), []).append(block)
-    return tuple(
-        _block(graph, norms, same[0], len(same), prefix) for same in runs.values()
-    )
+    return tuple(_block(graph, norms, same[0], len(same), prefix) for same in runs.values())
 
 
 def _facts(placed: PlacedBranch) -> tuple[object, ...]:
@@ -87,17 +85,21 @@ def _stack(path: str, blocks: Sequence[BlockReport]) -> StackReport:
     variants: dict[tuple[object, ...], list[BlockReport]] = {}
     for block in sorted(blocks, key=lambda block: block.index or 0):
         facts = tuple(
-            (branch.kind, branch.placement, branch.sites, branch.formula, branch.parallel,
-             branch.shared_norm)
+            (
+                branch.kind,
+                branch.placement,
+                branch.sites,
+                branch.formula,
+                branch.parallel,
+                branch.shared_norm,
+            )
             for branch in block.branches
         )
         variants.setdefault(facts, []).append(block)
     return StackReport(
         path=path,
         blocks=len({block.path for block in blocks}),
-        placement=shared_name(
-            [branch.placement for block in blocks for branch in block.branches]
-        ),
+        placement=shared_name([branch.placement for block in blocks for branch in block.branches]),
         variants=tuple(
             Variant(
                 indices=tuple(sorted({block.index or 0 for block in same})),

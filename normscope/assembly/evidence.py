@@ -19,9 +19,7 @@ def evidence_of(
     return tuple(_steps(graph, norms, placed))
 
 
-def _steps(
-    graph: Graph, norms: Mapping[int, Norm], placed: PlacedBranch
-) -> Iterator[Evidence]:
+def _steps(graph: Graph, norms: Mapping[int, Norm], placed: PlacedBranch) -> Iterator[Evidence]:
     branch = placed.branch
     yield _evidence(graph.nodes[branch.add.stream], "stream", norms)
     for output in placed.sites.get(Site.BRANCH_INPUT, ()):

@@ -26,9 +26,7 @@ def norm_rows(
     return (*rows, *_never_run(graph, norms, prefix))
 
 
-def _row(
-    graph: Graph, norm: Norm, calls: int, placed: PlacedModel, prefix: str
-) -> NormReport:
+def _row(graph: Graph, norm: Norm, calls: int, placed: PlacedModel, prefix: str) -> NormReport:
     place = placed.roles[norm.output]
     readers = _readers(graph, norm.output)
     reason = _unfoldable(graph, norm, place.role, readers)
@@ -105,17 +103,18 @@ def _is_linear(graph: Graph, node: Node) -> bool:
     return product and _stored_weight(graph, node) is not None
 
 
-def _unfoldable(
-    graph: Graph, norm: Norm, role: Role, readers: Sequence[Node]
-) -> str | None:
+def _unfoldable(graph: Graph, norm: Norm, role: Role, readers: Sequence[Node]) -> str | None:
     """Return why the gain cannot be folded into what reads the norm, or None."""
     checks: Sequence[tuple[bool, str]] = (
         (norm.gain is Gain.NONE, "no gain"),
         (role is Role.TRUNK, "trunk"),
         (role is Role.BRANCH_OUTPUT, "branch output"),
         (norm.output in graph.outputs or not readers, "returned by the model"),
-        (role in {Role.EMBEDDING, Role.STACK_INPUT, Role.BETWEEN_STACKS}
-         and not all(_is_linear(graph, node) for node in readers), "the stream carries it"),
+        (
+            role in {Role.EMBEDDING, Role.STACK_INPUT, Role.BETWEEN_STACKS}
+            and not all(_is_linear(graph, node) for node in readers),
+            "the stream carries it",
+        ),
         (not all(_is_linear(graph, node) for node in readers), "a reader is not linear"),
         (norm.bias, "has a bias"),
         (norm.kind is NormKind.LAYER, "needs centring"),
@@ -123,9 +122,7 @@ def _unfoldable(
     return next((reason for holds, reason in checks if holds), None)
 
 
-def _never_run(
-    graph: Graph, norms: Sequence[Norm], prefix: str
-) -> tuple[NormReport, ...]:
+def _never_run(graph: Graph, norms: Sequence[Norm], prefix: str) -> tuple[NormReport, ...]:
     """Return a row for each module that is built like a norm that ran, and did not run."""
     known: Mapping[str, Norm] = {
         graph.modules[norm.module].class_name: norm for norm in norms if norm.module is not None

@@ -90,12 +90,11 @@ def _statistics(graph: Graph, node: Node) -> Iterator[Statistic]:
 
 
 def _is_euclidean(node: Node) -> bool:
-    return float(node.argument("ord", node.argument("p", 2)) or 2) == 2.0
+    order = node.argument("ord", node.argument("p", 2))
+    return order is None or order == 2
 
 
-def _statistic(
-    graph: Graph, node: Node, base: int, inner: frozenset[int], kind: str
-) -> Statistic:
+def _statistic(graph: Graph, node: Node, base: int, inner: frozenset[int], kind: str) -> Statistic:
     values, passed = _unwrapped(graph, base)
     centre = _uncentred(graph, values[-1])
     centred = centre is not None
@@ -121,7 +120,7 @@ def _square_root_of(graph: Graph, index: int) -> tuple[int, frozenset[int]] | No
     passed.add(node.index)
     square = (
         node.operation == "square"
-        or (node.operation == "pow" and node.argument("exponent") in {2, 2.0})
+        or (node.operation == "pow" and node.argument("exponent") in {2})
         or (node.operation == "mul" and len(set(node.operands)) == 1 and len(node.operands) == 2)
     )
     if not square:
@@ -209,17 +208,17 @@ def _used_by(graph: Graph, statistic: Statistic) -> Quotient | None:
 
 def _further(graph: Graph, scale: Scale, reader: Node) -> Scale | None:
     """Follow one operation on a scale that keeps it a scale."""
-    at = {"node": reader.index, "interior": scale.interior | {reader.index}}
+    moved = replace(scale, node=reader.index, interior=scale.interior | {reader.index})
     operation = reader.operation
     if operation in _KEEPING:
-        return replace(scale, **at)
+        return moved
     if operation in {"sqrt", "rsqrt", "reciprocal", "pow", "square"}:
-        return replace(scale, power=scale.power * _exponent(reader), **at)
+        return replace(moved, power=scale.power * _exponent(reader))
     if operation in {"add", "clamp", "clamp_min", "maximum"}:
-        return _with_eps(graph, replace(scale, **at), scale, reader)
+        return _with_eps(graph, moved, scale, reader)
     if operation in {"mul", "div"} and _other_is_number(graph, scale, reader):
         divides = operation == "div" and reader.operands[0] != scale.node
-        return replace(scale, power=-scale.power if divides else scale.power, **at)
+        return replace(moved, power=-scale.power if divides else scale.power)
     return None
 
 
@@ -254,9 +253,7 @@ def _with_eps(graph: Graph, moved: Scale, scale: Scale, reader: Node) -> Scale |
     return replace(moved, eps=eps, eps_position=position)
 
 
-def _quotient(
-    graph: Graph, statistic: Statistic, scale: Scale, reader: Node
-) -> Quotient | None:
+def _quotient(graph: Graph, statistic: Statistic, scale: Scale, reader: Node) -> Quotient | None:
     """Return the norm if `reader` divides the statistic's own value by this scale."""
     if len(reader.operands) != 2 or scale.node not in reader.operands:
         return None

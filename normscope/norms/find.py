@@ -75,7 +75,9 @@ def _kept_behind(graph: Graph, index: int) -> list[int]:
         if len(behind) > _WRAPPING:
             break
         behind.extend(
-            reader for reader in graph.consumers[value] if keeps_elements(graph.nodes[reader].operation)
+            reader
+            for reader in graph.consumers[value]
+            if keeps_elements(graph.nodes[reader].operation)
         )
     return behind[1:]
 

@@ -106,7 +106,5 @@ def _stored_behind(graph: Graph, index: int) -> list[int]:
     for value in pending:
         if len(pending) > _STEPS:
             break
-        pending.extend(
-            operand for operand in graph.nodes[value].operands if operand not in pending
-        )
+        pending.extend(operand for operand in graph.nodes[value].operands if operand not in pending)
     return pending

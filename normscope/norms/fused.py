@@ -9,9 +9,17 @@ from normscope.norms.parameters import standardizes_a_weight, stored_factor
 _MACHINE_EPS = {"float32": 2.0**-23, "float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 """What torch's RMS norm takes for eps where None is given."""
 
-_BATCH_NORMS = frozenset({"native_batch_norm", "_native_batch_norm_legit",
-                          "_native_batch_norm_legit_no_training", "_batch_norm_no_update",
-                          "cudnn_batch_norm", "batch_norm", "_batch_norm_with_update"})
+_BATCH_NORMS = frozenset(
+    {
+        "native_batch_norm",
+        "_native_batch_norm_legit",
+        "_native_batch_norm_legit_no_training",
+        "_batch_norm_no_update",
+        "cudnn_batch_norm",
+        "batch_norm",
+        "_batch_norm_with_update",
+    }
+)
 
 
 def find_fused(graph: Graph) -> Iterator[Norm]:

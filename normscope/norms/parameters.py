@@ -46,7 +46,7 @@ def _step(form: Gain, node: Node) -> Gain:
         return form
     adds_one = (
         node.operation in {"add", "rsub"}
-        and node.argument("other", 0) in {1, 1.0}
+        and node.argument("other", 0) in {1}
         and node.argument("alpha", 1) == 1
         and node.operation == "add"
     )

@@ -129,9 +129,7 @@ def _affine_step(graph: Graph, found: Affine, value: Node, reader: Node) -> Affi
         if factor is None or not _matches(factor, value):
             return None
         if reader.operation == "mul" and found.gain is None and found.bias is None:
-            return Affine(
-                output=0, factor=found.factor, gain=factor, gain_dtype=reader.dtype
-            )
+            return Affine(output=0, factor=found.factor, gain=factor, gain_dtype=reader.dtype)
         if reader.operation == "add" and found.bias is None:
             return Affine(
                 output=0,
@@ -155,6 +153,8 @@ def _affine_step(graph: Graph, found: Affine, value: Node, reader: Node) -> Affi
 def _matches(factor: StoredFactor, value: Node) -> bool:
     """A gain has as many elements as a feature axis; a lone number is a scale of the branch."""
     count = math.prod(factor.shape)
-    return count == 1 or any(count == size for size in value.shape) or factor.shape == value.shape[
-        len(value.shape) - len(factor.shape) :
-    ]
+    return (
+        count == 1
+        or any(count == size for size in value.shape)
+        or factor.shape == value.shape[len(value.shape) - len(factor.shape) :]
+    )

@@ -84,7 +84,8 @@ def _branch_element(graph: Graph, add: StreamAdd, owner: str) -> str | None:
     if not is_within(common, owner) or common == owner:
         return None
     elements = [
-        element for element in homogeneous_elements(graph, common)
+        element
+        for element in homogeneous_elements(graph, common)
         if is_within(element, owner) and element != owner
     ]
     # The outermost: what the parent loops over, and not a list inside its element.

@@ -60,9 +60,7 @@ def place_norms(graph: Graph, norms: Sequence[Norm], stream: ResidualStream) -> 
     return PlacedModel(blocks=blocks, roles=_roles(graph, by_output, stream, keys, blocks))
 
 
-def _without_skip(
-    graph: Graph, norms: Mapping[int, Norm], item: SkiplessBranch
-) -> PlacedBranch:
+def _without_skip(graph: Graph, norms: Mapping[int, Norm], item: SkiplessBranch) -> PlacedBranch:
     placed = place_branch(graph, norms, item.branch, None)
     return replace(
         placed,
@@ -176,14 +174,15 @@ def _roles_in_branches(
     blocks: Sequence[PlacedBlock], norms: Mapping[int, Norm]
 ) -> dict[int, PlacedNorm]:
     roles: dict[int, PlacedNorm] = {}
-    last = {block.stack: block for block in blocks if block.stack is not None}
+    last = {block.stack: block for block in blocks}
     for site, role in _SITE_ROLES.items():
         for block in blocks:
             for branch in block.branches:
                 for output in branch.sites.get(site, ()):
                     ends = (
                         site is Site.TRUNK
-                        and last.get(block.stack) is block
+                        and block.stack is not None
+                        and last[block.stack] is block
                         # In no list, as its siblings' trunk norms are: it ends the stack.
                         and "*" not in pattern(norms[output].owner)
                     )

@@ -80,9 +80,7 @@ def _role_behind_a_stack(
     return Role.BETWEEN_STACKS if same else Role.FINAL
 
 
-def _starts_reached(
-    graph: Graph, value: int, starts: Mapping[int, Sequence[int]]
-) -> set[int]:
+def _starts_reached(graph: Graph, value: int, starts: Mapping[int, Sequence[int]]) -> set[int]:
     """Return the first adds of the stacks whose stream a value enters, perhaps transformed."""
     last = max(starts, default=-1)
     pending, seen, found = [value], {value}, set[int]()

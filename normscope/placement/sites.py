@@ -74,9 +74,8 @@ def _leaving(graph: Graph, branch: Branch, entering: set[int]) -> tuple[list[int
 def _name(
     graph: Graph, branch: Branch, sites: frozenset[Site], *, partial: bool, activated: bool
 ) -> tuple[Placement, str | None]:
-    opaque = sorted(
-        {graph.nodes[index].operation for index in branch.nodes if "::" in graph.nodes[index].operation}
-    )
+    operations = {graph.nodes[index].operation for index in branch.nodes}
+    opaque = sorted(operation for operation in operations if "::" in operation)
     if opaque:
         return Placement.UNKNOWN, f"what {', '.join(opaque)} computes is not visible"
     if any(step.kind is StepKind.NORM for step in branch.add.steps) and not _is_projected(branch):

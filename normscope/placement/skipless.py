@@ -58,9 +58,7 @@ def _before_first_add(
             yield SkiplessBranch(block=key, branch=branch)
 
 
-def _without_add(
-    graph: Graph, blocks: Mapping[int, BlockKey]
-) -> Iterator[SkiplessBranch]:
+def _without_add(graph: Graph, blocks: Mapping[int, BlockKey]) -> Iterator[SkiplessBranch]:
     """Yield the blocks of a stack that have no residual add at all."""
     stacks = {stack_path(key.path) for key in blocks.values() if key.listed}
     known = {key.path for key in blocks.values()}
@@ -75,9 +73,7 @@ def _without_add(
             outputs = graph.calls[call].outputs
             branch = _branch(graph, call, outputs[0], frozenset(blocks)) if outputs else None
             if branch is not None:
-                yield SkiplessBranch(
-                    block=BlockKey(path=path, run=run, listed=True), branch=branch
-                )
+                yield SkiplessBranch(block=BlockKey(path=path, run=run, listed=True), branch=branch)
 
 
 def _runs_by_path(graph: Graph) -> dict[str, list[int]]:
@@ -87,9 +83,7 @@ def _runs_by_path(graph: Graph) -> dict[str, list[int]]:
     return runs
 
 
-def _branch(
-    graph: Graph, call: int, output: int, sums: frozenset[int]
-) -> Branch | None:
+def _branch(graph: Graph, call: int, output: int, sums: frozenset[int]) -> Branch | None:
     """Build the branch from the block's input to a value, if a mixing operation lies between."""
     for start in graph.calls[call].inputs:
         nodes = nodes_between(graph, start, output) if start < output else frozenset[int]()
@@ -100,9 +94,7 @@ def _branch(
                 add=add,
                 output=output,
                 nodes=nodes,
-                kind=branch_kind(
-                    graph, start, nodes, tuple(entry.node for entry in entries), sums
-                ),
+                kind=branch_kind(graph, start, nodes, tuple(entry.node for entry in entries), sums),
                 entries=entries,
                 tail=branch_tail(graph, add, output, nodes),
             )

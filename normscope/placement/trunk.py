@@ -97,9 +97,7 @@ def _lies_in_block(norm: Norm, block: BlockKey) -> bool:
     return block.path != "" and is_within(norm.owner, block.path)
 
 
-def _stays_in_stack(
-    node: int, following: Sequence[int], blocks: Mapping[int, BlockKey]
-) -> bool:
+def _stays_in_stack(node: int, following: Sequence[int], blocks: Mapping[int, BlockKey]) -> bool:
     """Tell whether the stream goes on, behind the norm, in the same stack."""
     stack = stack_path(blocks[node].path)
     return any(

@@ -97,9 +97,12 @@ def _additions(graph: Graph, node: Node) -> Iterator[_Addition]:
         # The branch is the product itself, which has no node of its own.
         if is_activation(graph, operands[0]) and graph.nodes[operands[0]].shape == node.shape:
             yield _Addition(skip=operands[0], branch=operands[1])
-    elif node.operation == "lerp" and len(operands) >= 2:
-        if _can_add(graph, node, operands[0], operands[1]):
-            yield _Addition(skip=operands[0], branch=operands[1], factor="γ")
+    elif (
+        node.operation == "lerp"
+        and len(operands) >= 2
+        and _can_add(graph, node, operands[0], operands[1])
+    ):
+        yield _Addition(skip=operands[0], branch=operands[1], factor="γ")
 
 
 def _fused_product(graph: Graph, node: Node) -> Iterator[_Addition]:

@@ -39,9 +39,7 @@ class Branch:
     """Whether another branch reads the same stream value and ends in the same chain of adds."""
 
 
-def branches_of(
-    graph: Graph, add: ResidualAdd, sums: frozenset[int]
-) -> tuple[Branch, ...]:
+def branches_of(graph: Graph, add: ResidualAdd, sums: frozenset[int]) -> tuple[Branch, ...]:
     """Return the branches that one residual add sums up, in order of execution.
 
     `sums` are all residual sums of the graph: what is read from another stream is told by them.
@@ -100,17 +98,13 @@ def _with_branch(add: ResidualAdd, operand: int) -> ResidualAdd:
     )
 
 
-def _kind_of_part(
-    graph: Graph, add: ResidualAdd, part: int, sums: frozenset[int]
-) -> BranchKind:
+def _kind_of_part(graph: Graph, add: ResidualAdd, part: int, sums: frozenset[int]) -> BranchKind:
     nodes = nodes_between(graph, add.stream, part)
     entries = branch_entries(graph, add, nodes)
     return branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries), sums)
 
 
-def _summing(
-    graph: Graph, add: ResidualAdd, output: int, nodes: frozenset[int]
-) -> Node | None:
+def _summing(graph: Graph, add: ResidualAdd, output: int, nodes: frozenset[int]) -> Node | None:
     """Return the sum of two mixed values that `output` carries, if the add's own module made it."""
     for _ in range(_OUTPUT_STEPS):
         node = graph.nodes[output]

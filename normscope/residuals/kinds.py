@@ -168,8 +168,7 @@ def _multiplies_activations(graph: Graph, node: Node) -> bool:
 def _uses_chosen_weights(graph: Graph, node: Node) -> bool:
     """Tell whether a product reads weights that the data chose."""
     return node.operation in MATRIX_PRODUCTS and any(
-        is_activation(graph, operand) and _is_looked_up(graph, operand)
-        for operand in node.operands
+        is_activation(graph, operand) and _is_looked_up(graph, operand) for operand in node.operands
     )
 
 

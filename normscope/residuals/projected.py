@@ -17,9 +17,7 @@ from normscope.residuals.steps import Step, StepKind, is_activation, steps_back
 _STEPS = 24
 
 
-def find_projected_adds(
-    graph: Graph, known: Mapping[int, ResidualAdd]
-) -> dict[int, ResidualAdd]:
+def find_projected_adds(graph: Graph, known: Mapping[int, ResidualAdd]) -> dict[int, ResidualAdd]:
     """Return the sums with a projected skip from which a known stream goes on."""
     found: dict[int, ResidualAdd] = {}
     pending = [add.stream for add in known.values()]
@@ -60,9 +58,7 @@ def _projected(graph: Graph, index: int) -> ResidualAdd | None:
         for stream, steps in _behind_one_projection(graph, skip):
             between = nodes_between(graph, stream, branch)
             if stream != branch and _products(graph, between) >= 2:
-                return ResidualAdd(
-                    node=index, stream=stream, skip=skip, branch=branch, steps=steps
-                )
+                return ResidualAdd(node=index, stream=stream, skip=skip, branch=branch, steps=steps)
     return None
 
 

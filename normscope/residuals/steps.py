@@ -129,9 +129,10 @@ def _shifted(graph: Graph, node: Node) -> Iterator[Step]:
     first, second = node.operands[:2]
     if is_activation(graph, first) and not is_activation(graph, second):
         yield _same(node, first)
-    elif is_activation(graph, second) and not is_activation(graph, first):
-        if node.operation == "add":
-            yield _same(node, second)
+    elif (
+        node.operation == "add" and is_activation(graph, second) and not is_activation(graph, first)
+    ):
+        yield _same(node, second)
 
 
 def _number(value: object, *, inverse: bool) -> str:

@@ -59,9 +59,7 @@ def find_stream(graph: Graph) -> ResidualStream:
     )
 
 
-def _without_side_inputs(
-    graph: Graph, found: Mapping[int, ResidualAdd]
-) -> dict[int, ResidualAdd]:
+def _without_side_inputs(graph: Graph, found: Mapping[int, ResidualAdd]) -> dict[int, ResidualAdd]:
     """Leave out sums that only prepare what a branch reads: the stream plus a position embedding.
 
     Where the embedding is an early value of the stream itself (SAM), the sum has the form of a long
@@ -132,9 +130,7 @@ def _marked_parallel(
         for node in (add.node, add.parallel_to)
     }
     return {
-        node: tuple(
-            replace(branch, parallel=node in twins or len(parts) > 1) for branch in parts
-        )
+        node: tuple(replace(branch, parallel=node in twins or len(parts) > 1) for branch in parts)
         for node, parts in branches.items()
     }
 
@@ -151,9 +147,7 @@ def _enclosing(
     return enclosing
 
 
-def _sums_behind(
-    graph: Graph, value: int, found: Mapping[int, ResidualAdd]
-) -> Iterator[int]:
+def _sums_behind(graph: Graph, value: int, found: Mapping[int, ResidualAdd]) -> Iterator[int]:
     """Yield the nearest sums that a value carries on, through norms and activations too."""
     pending, seen = [value], {value}
     for current in pending:
@@ -219,9 +213,7 @@ def _nested_in(
     """
     nested: dict[int, list[int]] = {}
     for node, around in enclosing.items():
-        earlier = [
-            sums for sums in previous[node] if _goes_on(graph, found[node].stream, sums)
-        ]
+        earlier = [sums for sums in previous[node] if _goes_on(graph, found[node].stream, sums)]
         nested[node] = [
             outer
             for outer in around
@@ -232,7 +224,7 @@ def _nested_in(
 
 
 def _goes_on(graph: Graph, stream: int, sums: int) -> bool:
-    """Tell whether a stream value is a sum itself, or a norm that all uses of the sum go through."""
+    """Tell whether a stream value is a sum, or a norm that all uses of the sum go through."""
     readers = [graph.nodes[index].operation for index in graph.consumers[sums]]
     return stream == sums or all(operation == NORMALIZE for operation in readers)
 

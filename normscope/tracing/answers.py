@@ -11,23 +11,30 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from normscope.tracing.questions import Asked
+
 aten = torch.ops.aten
 
 Answer = tuple[Any, str]
-"""The result in place of the operation's own, and how the report words it."""
+"""The result in place of the operation's own, and how the report words it; "" for a known one."""
+
+MOST_PLACES = 32
+"""How many true elements a search finds: code loops over them (experts that got tokens)."""
 
 LARGEST_REAL = 1 << 22
 """Elements up to which a value is computed for real instead of staying on `meta`."""
 
 
-def _scalar(tensor: torch.Tensor, operation: str) -> Answer:
+def _scalar(tensor: torch.Tensor, asked: Asked) -> Answer:
     if tensor.dtype is torch.bool:
         # `if mask.all():` takes the shortcut, `if isnan(x).any():` does not.
-        value: Any = operation in {"all", "eq", "equal"}
+        value: Any = not asked.none_true and asked.operation in {"all", "_is_all_true", "eq", "equal"}
     elif tensor.is_complex():
         value = 1j
+    elif tensor.is_floating_point():
+        value = 1.0
     else:
-        value = 1.0 if tensor.is_floating_point() else 1
+        value = asked.count or 1
     return value, repr(value)
 
 
@@ -36,36 +43,53 @@ def _every_index(shape: torch.Size) -> torch.Tensor:
 
 
 def _nonzero(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
-    return _every_index(args[0].shape), "every element"
+    places = _every_index(args[0].shape)
+    if len(places) <= MOST_PLACES:
+        return places, "every element"
+    # Spread over the whole: the first ones, or one column, may be a border that the code cuts off.
+    number, step = torch.arange(MOST_PLACES), len(places) // MOST_PLACES
+    return places[number * step + number * 7919 % step], f"{MOST_PLACES} elements, spread"
 
 
 def _masked_select(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
-    shape = torch.broadcast_shapes(args[0].shape, args[1].shape)
-    return args[0].new_empty((shape.numel(),), device="meta"), "every element"
+    tensor, mask = args
+    shape = torch.broadcast_shapes(tensor.shape, mask.shape)
+    count = shape.numel() if mask.is_meta else int(mask.expand(shape).sum())
+    return tensor.new_empty((count,), device="meta"), "every element" if mask.is_meta else ""
 
 
 def _index(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
     tensor, indices = args
-    return aten.index.Tensor(tensor, _without_masks(indices)), "a mask that is true everywhere"
+    return aten.index.Tensor(tensor.to("meta"), _without_masks(indices)), _mask_wording(indices)
+
+
+def _mask_wording(indices: list[Any]) -> str:
+    asked = any(_is_mask(index) and index.is_meta for index in indices)
+    return "a mask that is true everywhere" if asked else ""
+
+
+def _is_mask(index: torch.Tensor | None) -> bool:
+    return index is not None and index.dtype in {torch.bool, torch.uint8}
 
 
 def _without_masks(indices: list[Any]) -> list[Any]:
     """Replace each boolean mask by the integer indices of all its elements."""
     plain: list[Any] = []
     for index in indices:
-        if index is not None and index.dtype in {torch.bool, torch.uint8}:
-            plain.extend(column.to("meta") for column in _every_index(index.shape).unbind(-1))
+        if index is not None and _is_mask(index):
+            where = _every_index(index.shape) if index.is_meta else index.nonzero()
+            plain.extend(column.to("meta") for column in where.unbind(-1))
         else:
             plain.append(index)
     return plain
 
 
 def _index_put(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
-    return args[0], "a mask that is true everywhere"
+    return args[0], _mask_wording(args[1])
 
 
 def _index_put_copy(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
-    return torch.empty_like(args[0]), "a mask that is true everywhere"
+    return torch.empty_like(args[0]), _mask_wording(args[1])
 
 
 def _unique(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
@@ -87,11 +111,21 @@ def _bincount(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
     return torch.empty((size,), dtype=torch.int64, device="meta"), f"{size} bins"
 
 
+def _split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
+    """Make sizes that came from such answers add up: the last part takes the rest."""
+    tensor, sizes, axis = (*args, *([kwargs.get("dim", 0)] if len(args) < 3 else ()))
+    rest = tensor.shape[axis] - sum(sizes)
+    if set(sizes) != {1} or rest <= 0:
+        return None
+    fitting = [*sizes[:-1], sizes[-1] + rest]
+    return aten.split_with_sizes.default(tensor, fitting, axis), "the last part takes the rest"
+
+
 def _equal(_args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
     return True, "True"
 
 
-_ANSWERS: dict[OpOverload, Callable[[tuple[Any, ...], dict[str, Any]], Answer]] = {
+_ANSWERS: dict[OpOverload, Callable[[tuple[Any, ...], dict[str, Any]], Answer | None]] = {
     aten.nonzero.default: _nonzero,
     aten.masked_select.default: _masked_select,
     aten.index_put_.default: _index_put,
@@ -102,28 +136,23 @@ _ANSWERS: dict[OpOverload, Callable[[tuple[Any, ...], dict[str, Any]], Answer]] 
     aten.repeat_interleave.Tensor: _repeat_interleave,
     aten.bincount.default: _bincount,
     aten.equal.default: _equal,
+    aten.split_with_sizes.default: _split,
 }
 
 
 def answer_for(
-    overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], asked_of: str
+    overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Asked
 ) -> Answer | None:
-    """Return the answer for an operation on `meta` that reads content, else None.
-
-    `asked_of` is the name of the operation that made the first operand.
-    """
+    """Return the answer for an operation on `meta` that reads content, else None."""
     if overload is aten._local_scalar_dense.default:
-        return _scalar(args[0], asked_of)
+        return _scalar(args[0], asked)
     if overload is aten.index.Tensor:
-        masked = any(
-            index is not None and index.dtype in {torch.bool, torch.uint8} for index in args[1]
-        )
-        return _index(args, kwargs) if masked else None
+        return _index(args, kwargs) if any(map(_is_mask, args[1])) else None
     rule = _ANSWERS.get(overload)
     if rule is None:
         return None
     if overload in {aten.index_put_.default, aten.index_put.default} and not any(
-        index is not None and index.dtype in {torch.bool, torch.uint8} for index in args[1]
+        map(_is_mask, args[1])
     ):
         return None
     return rule(args, kwargs)

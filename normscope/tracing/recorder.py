@@ -13,17 +13,20 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from normscope.graph import Argument, Assumption, Node, Origin, Source
-from normscope.tracing.answers import LARGEST_REAL, answer_for
+from normscope.tracing.answers import answer_for
+from normscope.tracing.devices import grows, leaves_meta, mapped, on_meta, zeros
 from normscope.tracing.modules import CallStack, tensors_in
+from normscope.tracing.questions import Asked, Questions
 from normscope.tracing.schema import Schema, is_factory, schema_of
 from normscope.tracing.values import ValueTable
 
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
 _COPY = torch.ops.aten._to_copy.default
+_SCALAR = torch.ops.aten._local_scalar_dense.default
 
 
 class Recorder(TorchDispatchMode):
@@ -35,6 +38,7 @@ class Recorder(TorchDispatchMode):
         self.stack = CallStack()
         self.assumptions: dict[Assumption, None] = {}
         self._values = ValueTable(self._joined_write)
+        self._questions = Questions()
 
     def __torch_dispatch__(
         self,
@@ -79,17 +83,20 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         tensors = list(tensors_in((args, kwargs)))
         if not any(tensor.is_meta for tensor in tensors):
+            if grows(func, args, kwargs, tensors):
+                return func(*on_meta(args), **on_meta(kwargs))
             return func(*args, **self._kept_real(func, tensors, kwargs))
-        if func is _COPY and _leaves_meta(kwargs):
+        if func is _COPY and leaves_meta(kwargs):
             kwargs = {**kwargs, "device": torch.device("meta")}
-        answer = answer_for(func, args, kwargs, self._made_by(tensors))
+        answer = answer_for(func, args, kwargs, self._asked(func, tensors))
         if answer is not None:
             result, wording = answer
-            self._assume(schema.operation, wording)
+            if wording:
+                self._assume(schema.operation, wording)
             return result
         if schema.written and not _written(schema, args, kwargs).is_meta:
             return self._write_into_real(func, schema, args, kwargs)
-        return func(*_on_meta(args), **_on_meta(kwargs))
+        return func(*on_meta(args), **on_meta(kwargs))
 
     def _kept_real(
         self, func: OpOverload, tensors: list[torch.Tensor], kwargs: dict[str, Any]
@@ -108,13 +115,26 @@ class Recorder(TorchDispatchMode):
         """Write zeros of the right shape; the graph keeps where the value comes from."""
         target = _written(schema, args, kwargs)
         try:
-            return func(*_zeros(args), **_zeros(kwargs))
+            return func(*zeros(args), **zeros(kwargs))
         except (RuntimeError, IndexError):  # zeros may be no valid index or size
             return target
 
-    def _made_by(self, tensors: list[torch.Tensor]) -> str:
-        node = self._values.find(tensors[0])
-        return self.nodes[node].operation if node is not None else ""
+    def on_meta(self, value: Any) -> Any:
+        """Return an argument with every real tensor in it replaced by a `meta` twin."""
+        return mapped(value, self._twin)
+
+    def _twin(self, tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.is_meta:
+            return tensor
+        with _disable_current_modes():
+            twin = tensor.to("meta")
+        self._values.bind(twin, self._node_of(tensor))
+        return twin
+
+    def _asked(self, func: OpOverload, tensors: list[torch.Tensor]) -> Asked:
+        if func is not _SCALAR:
+            return Asked()
+        return self._questions.about(self.nodes, self._values.find(tensors[0]))
 
     def _assume(self, question: str, answer: str) -> None:
         where = self.stack.calls[self.stack.current()].path
@@ -206,45 +226,11 @@ class Recorder(TorchDispatchMode):
         return len(self.nodes) - 1
 
 
-def _leaves_meta(kwargs: dict[str, Any]) -> bool:
-    device = kwargs.get("device")
-    return device is not None and torch.device(device).type != "meta"
-
-
 def _written(schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
     name = schema.written[0]
     position = schema.names.index(name)
     value = args[position] if position < len(args) else kwargs[name]
     return next(tensors_in(value))
-
-
-def _mapped(value: Any, change: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return change(value)
-    if isinstance(value, tuple | list):
-        return type(value)(_mapped(item, change) for item in value)
-    if isinstance(value, dict):
-        return {key: _mapped(item, change) for key, item in value.items()}
-    return value
-
-
-def _on_meta(value: Any) -> Any:
-    if isinstance(value, torch.device):
-        return torch.device("meta")
-    if isinstance(value, dict) and "device" in value and value["device"] is not None:
-        value = {**value, "device": torch.device("meta")}
-    return _mapped(value, lambda tensor: tensor if tensor.is_meta else tensor.to("meta"))
-
-
-def _zeros(value: Any) -> Any:
-    return _mapped(
-        value,
-        lambda tensor: (
-            torch.zeros(tensor.shape, dtype=tensor.dtype)
-            if tensor.is_meta and tensor.numel() <= LARGEST_REAL
-            else tensor
-        ),
-    )
 
 
 def _plain(value: Any) -> Argument:

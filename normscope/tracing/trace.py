@@ -98,7 +98,13 @@ class _MetaContent(TorchFunctionMode):
             self._recorder._assume(func.__name__, "ones")
             ones = torch.ones(args[0].shape, dtype=args[0].dtype, device="cpu")
             return func(ones, *args[1:], **(kwargs or {}))
-        return func(*args, **(kwargs or {}))
+        try:
+            return func(*args, **(kwargs or {}))
+        except RuntimeError:
+            # A check ahead of the dispatcher (LSTM, cdist) saw a real value beside a `meta` one.
+            if len({tensor.is_meta for tensor in tensors_in((args, kwargs))}) < 2:
+                raise
+            return func(*self._recorder.on_meta(args), **self._recorder.on_meta(kwargs or {}))
 
 
 def _first_line(error: Exception) -> str:

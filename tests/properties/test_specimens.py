@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from normscope import inspect_module
 from normscope.inspection import Inspection
-from tests.specimens.build import build
-from tests.specimens.spec import ADDS, KINDS, NOISES, NORMS, SITES, SUBLAYERS, Spec
+from specimens.build import build
+from specimens.spec import ADDS, KINDS, NOISES, NORMS, SITES, SUBLAYERS, Spec
 
 KIND_OF_SUBLAYER = {"linear": "mlp", "attention": "attention", "conv": "conv", "mlp": "mlp"}
 

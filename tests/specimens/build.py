@@ -4,8 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from tests.specimens.norms import build_norm
-from tests.specimens.spec import SITES, Spec
+from specimens.norms import build_norm
+from specimens.spec import SITES, Spec
 
 
 class Attention(nn.Module):

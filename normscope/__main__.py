@@ -1,0 +1,5 @@
+"""`python -m normscope`."""
+
+from normscope.cli.app import main
+
+main()

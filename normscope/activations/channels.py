@@ -1,0 +1,29 @@
+"""Place of a peak within its row -> the number of its channel."""
+
+from dataclasses import replace
+
+import torch
+
+from normscope.activations.reduce import RowMoments
+from normscope.norms import Norm, NormKind
+
+
+def number_channels(norm: Norm, rows: RowMoments) -> RowMoments:
+    """Return the rows with the channel of each peak in place of its position within the row.
+
+    The row of a batch or instance norm is a channel; a group norm's row has several, with all their
+    places. Elsewhere the place within the row is the channel (flattened, with several axes).
+    """
+    return replace(rows, channel=_channels(norm, rows))
+
+
+def _channels(norm: Norm, rows: RowMoments) -> torch.Tensor:
+    last = torch.arange(rows.channel.shape[-1], device=rows.channel.device)
+    if norm.kind in {NormKind.BATCH, NormKind.INSTANCE}:
+        return last.expand_as(rows.channel)
+    if not norm.groups:
+        return rows.channel
+    if norm.kind is NormKind.GROUP and len(norm.axes) > 1:
+        in_group = norm.shape[0] // norm.groups
+        return last * in_group + rows.channel // (rows.length // in_group)
+    return last * rows.length + rows.channel

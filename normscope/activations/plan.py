@@ -1,0 +1,125 @@
+"""module + inputs -> which values to read, and how their rows fall on tokens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import nn
+
+from normscope.activations.streams import Inputs
+from normscope.activations.taps import Tap, tap_input, tap_output
+from normscope.activations.token_rows import TokenRows, find_token_rows
+from normscope.graph import Graph
+from normscope.norms import Norm, condense_norms, find_norms
+from normscope.placement.place import PlacedNorm, place_norms
+from normscope.placement.vocabulary import Role
+from normscope.residuals import find_stream
+from normscope.statistics import NormStatistics
+from normscope.tracing import trace_module
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One value to read, and the axes that its rows are reduced over."""
+
+    tap: Tap
+    axes: tuple[int, ...]
+    groups: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormPlan:
+    """What is read of one norm call; `before` and `after` index `Plan.readings`."""
+
+    norm: Norm
+    role: Role
+    block: str | None
+    before: int | None
+    after: int | None
+    rows: TokenRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that one forward pass is watched for."""
+
+    readings: tuple[Reading, ...]
+    norms: tuple[NormPlan, ...]
+    idle: tuple[NormStatistics, ...]
+    """Modules of a norm's class that never ran: there is nothing to read of them."""
+
+
+_Key = tuple[int, tuple[int, ...], int | None]
+"""Node, axes, groups: what makes two readings the same."""
+
+
+def plan_measurement(module: nn.Module, inputs: Inputs) -> Plan:
+    """Trace one forward pass with these inputs and decide what to read.
+
+    Raises `NormscopeError` of kind `trace_failed` where the forward fails.
+    """
+    graph = trace_module(module, inputs.keywords, inputs.positional)
+    norms = find_norms(graph)
+    roles = _roles(graph, norms)
+    rows = find_token_rows(module, inputs, graph, norms)
+    readings: dict[_Key, Reading] = {}
+    plans = tuple(
+        NormPlan(
+            norm=norm,
+            role=roles[norm.output].role if norm.output in roles else Role.UNPLACED,
+            block=roles[norm.output].block if norm.output in roles else None,
+            before=_wanted(graph, norm, norm.input, tap_input(graph, norm), readings),
+            after=_wanted(graph, norm, norm.output, tap_output(graph, norm), readings),
+            rows=found,
+        )
+        for norm, found in zip(norms, rows, strict=True)
+    )
+    return Plan(
+        readings=tuple(readings.values()),
+        norms=plans,
+        idle=_idle(graph, norms),
+    )
+
+
+def _roles(graph: Graph, norms: Sequence[Norm]) -> Mapping[int, PlacedNorm]:
+    condensed = condense_norms(graph, norms)
+    return place_norms(condensed, norms, find_stream(condensed)).roles
+
+
+def _wanted(
+    graph: Graph,
+    norm: Norm,
+    node: int,
+    tap: Tap | None,
+    readings: dict[_Key, Reading],
+) -> int | None:
+    """Return the index of a reading; norms that read the same value share one."""
+    if tap is None or len(graph.nodes[node].shape) < len(norm.axes):
+        return None
+    groups = norm.groups
+    if groups and len(graph.nodes[node].shape) > len(graph.nodes[norm.input].shape):
+        groups = None  # the output was left split into its groups
+    key = (node, norm.axes, groups)
+    if key not in readings:
+        readings[key] = Reading(tap=tap, axes=norm.axes, groups=groups)
+    return list(readings).index(key)
+
+
+def _idle(graph: Graph, norms: Sequence[Norm]) -> tuple[NormStatistics, ...]:
+    """Return the modules that never ran, of a class that is a norm and nothing else elsewhere."""
+    kinds = {
+        graph.modules[norm.module].class_name: norm.kind.value
+        for norm in norms
+        if norm.module is not None
+    }
+    return tuple(
+        NormStatistics(
+            name=path,
+            call=0,
+            role=Role.UNPLACED,
+            kind=kinds[module.class_name],
+            rows_per_token=None,
+            problem="it was built and never ran",
+        )
+        for path, module in graph.modules.items()
+        if module.class_name in kinds and path not in graph.call_counts
+    )

@@ -1,0 +1,49 @@
+"""The command line: which commands there are."""
+
+from typing import Annotated
+
+import typer
+
+from normscope.cli.failures import every_error_told
+from normscope.cli.inspect import inspect
+from normscope.cli.stats import stats
+from normscope.versions import versions
+
+app = typer.Typer(
+    name="normscope",
+    help="Where a model's norms stand, and what they do to its activations.",
+    epilog="Exit status: 0 done, 1 done with findings, 2 usage error, "
+    "3 a target could not be answered, 130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("inspect", short_help="Classify every block, list every norm.")(
+    every_error_told()(inspect)
+)
+app.command("stats", short_help="Measure what each norm does to real activations.")(
+    every_error_told()(stats)
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"normscope {versions()['normscope']}")
+        raise typer.Exit
+
+
+@app.callback()
+def normscope(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Where a model's norms stand, and what they do to its activations."""
+
+
+def main() -> None:
+    """Run the command line; ends the process with one of `ExitStatus`."""
+    app(prog_name="normscope")

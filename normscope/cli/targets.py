@@ -1,0 +1,22 @@
+"""What was typed -> the targets that it names."""
+
+import sys
+from collections.abc import Sequence
+
+from normscope.errors import UsageError
+
+
+def named_targets(arguments: Sequence[str]) -> list[str]:
+    """Return the targets, with `-` replaced by the lines of standard input.
+
+    Blank lines are skipped. Raises `UsageError` where no target is left.
+    """
+    targets: list[str] = []
+    for argument in arguments:
+        if argument == "-":
+            targets.extend(line.strip() for line in sys.stdin if line.strip())
+        else:
+            targets.append(argument)
+    if not targets:
+        raise UsageError("standard input names no target", "write one target a line")
+    return targets

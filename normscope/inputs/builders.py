@@ -1,0 +1,44 @@
+"""Every input that can be made, by the name that forward() gives it."""
+
+from collections.abc import Mapping
+
+from normscope.inputs.audio import AUDIO
+from normscope.inputs.others import OTHERS
+from normscope.inputs.request import Builder
+from normscope.inputs.text import TEXT
+from normscope.inputs.vision import VISION
+
+BUILDERS: Mapping[str, Builder] = {**TEXT, **VISION, **AUDIO, **OTHERS}
+
+ON_DEMAND = frozenset(
+    {
+        "token_type_ids",
+        "bbox",
+        "attention_mask",
+        "decoder_attention_mask",
+        "inputs_embeds",
+        "query_embeds",
+        "audio_codes",
+        "lang_ids",
+        "patch_lengths",
+        "encoder_hidden_states",
+        "visual_embeds",
+        "merge_sizes",
+        "latents",
+        "hidden_states",
+        "input_features_mask",
+        "pixel_mask",
+        "pixel_values_videos",
+        "video_grid_thw",
+        "patch_attention_mask",
+        "future_values",
+        "past_observed_mask",
+        "past_values_padding",
+        "visual_attention_mask",
+        "image_sizes",
+        "padding_mask",
+        "decoder_input_values",
+        "labels",
+    }
+)
+"""Given where forward() needs them or a failure asks for them."""

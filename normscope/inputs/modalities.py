@@ -1,0 +1,92 @@
+"""Images and sound inside a prompt: made first, so that the prompt has a place for each feature."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from normscope.errors import NormscopeError
+from normscope.inputs.builders import BUILDERS, ON_DEMAND
+from normscope.inputs.plan import Trace, first_that_runs, start
+from normscope.inputs.request import Request
+from normscope.inputs.signature import signature_of
+
+_MODALITIES = {
+    "image": (
+        ("get_image_features", "get_vision_features"),
+        ("image_token_id", "image_token_index"),
+    ),
+    "audio": (
+        ("get_audio_features", "get_speech_features"),
+        ("audio_token_id", "audio_token_index"),
+    ),
+}
+"""transformers' names for the method that makes features, and for the token that they replace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modality:
+    """What one kind of feature needs: its inputs, and its placeholder in the prompt."""
+
+    name: str
+    inputs: Mapping[str, Any]
+    token: int | None
+    count: int
+    """Features for each sequence."""
+
+
+def modalities_of(request: Request, trace: Trace, notes: list[str]) -> Iterator[Modality]:
+    """Yield the modalities whose features the module can make."""
+    for name, (methods, tokens) in _MODALITIES.items():
+        method = next((word for word in methods if hasattr(request.module, word)), None)
+        if method is None or not request.facts.has(*tokens):
+            continue
+        found = _probed(request, method, trace, notes)
+        if found is not None:
+            inputs, features = found
+            yield Modality(
+                name=name,
+                inputs=inputs,
+                token=request.facts.first(*tokens),
+                count=features // request.sequences,
+            )
+
+
+def _probed(
+    request: Request, method: str, trace: Trace, notes: list[str]
+) -> tuple[Mapping[str, Any], int] | None:
+    probe = _Probe(request.module, getattr(request.module, method))
+    takes = signature_of(getattr(request.module, method))
+    asked = Request(
+        module=probe, facts=request.facts, takes=takes, builders=BUILDERS, sequences=request.sequences
+    )
+    names = [name for name in takes.names if name in BUILDERS and name not in ON_DEMAND]
+    try:
+        inputs, graph = first_that_runs(asked, [start(asked, names)], trace)
+    except NormscopeError as error:
+        notes.append(f"{method} could not be run: {error.message}")
+        return None
+    shapes = [graph.nodes[index].shape for index in graph.outputs]
+    rows = sum(torch.Size(shape[:-1]).numel() for shape in shapes)
+    return {key: value for key, value in inputs.keywords.items() if key != "use_cache"}, rows
+
+
+class _Probe(nn.Module):
+    """Runs one method of a model as if it were its forward."""
+
+    def __init__(self, owner: nn.Module, method: Callable[..., Any]) -> None:
+        super().__init__()
+        self.owner = owner
+        self._method = method
+
+    def forward(self, **inputs: Any) -> Any:
+        """Return the features alone: one tensor, or one for each image."""
+        result = self._method(**inputs)
+        pooled = getattr(result, "pooler_output", None)
+        if pooled is not None:
+            return pooled
+        if isinstance(result, tuple | list) and result and isinstance(result[0], tuple | list):
+            return result[0]
+        return getattr(result, "last_hidden_state", result)

@@ -1,0 +1,134 @@
+"""Sizes -> series, states, latents and streams: what is neither text, image nor sound."""
+
+from typing import Any
+
+import torch
+
+from normscope.inputs.request import TOKENS, Request
+
+CONTEXT = 256
+
+
+def past_values(request: Request) -> list[torch.Tensor]:
+    """A history; [sequences, time, channels], or [sequences, time] for a single one."""
+    length = request.facts.number("context_length", default=CONTEXT)
+    channels = request.facts.number("num_input_channels", "input_size", default=0)
+    lags = request.facts.first("lags_sequence") or [0]
+    longer = torch.randn(request.sequences, length + max(lags))
+    single = longer[:, :length]
+    several = single[..., None].repeat(1, 1, max(channels, 1))
+    options = [several, single] if channels else [single, several]
+    if max(lags):
+        options = [longer[..., None].repeat(1, 1, channels) if channels > 1 else longer, *options]
+    return options
+
+
+def like_past_values(value: float) -> Any:
+    """Return a builder of a mask over the history."""
+
+    def build(request: Request) -> list[torch.Tensor]:
+        return [torch.full_like(request.value("past_values"), value)]
+
+    return build
+
+
+def time_features(name: str) -> Any:
+    """Return a builder of what is known of each step: the day, the hour."""
+
+    def build(request: Request) -> list[torch.Tensor]:
+        count = request.facts.number("num_time_features", default=0) or 1
+        length = (
+            request.value("past_values").shape[1]
+            if name == "past"
+            else request.facts.number("prediction_length", default=TOKENS)
+        )
+        return [torch.randn(request.sequences, length, count)]
+
+    return build
+
+
+def future_values(request: Request) -> list[torch.Tensor]:
+    """What follows the history; [sequences, time] or [sequences, time, channels]."""
+    length = request.facts.number("prediction_length", default=TOKENS)
+    past = request.value("past_values")
+    return [torch.randn(request.sequences, length, *past.shape[2:])]
+
+
+def steps(width_name: str, default: int) -> Any:
+    """Return a builder of one vector for each step of an episode."""
+
+    def build(request: Request) -> list[torch.Tensor]:
+        width = request.facts.number(width_name, default=default) if width_name else default
+        return [torch.randn(request.sequences, TOKENS, width)]
+
+    return build
+
+
+def timesteps(request: Request) -> list[torch.Tensor]:
+    """The number of each step; [sequences, steps]."""
+    return [torch.arange(TOKENS).repeat(request.sequences, 1)]
+
+
+def per_sequence(request: Request) -> list[torch.Tensor]:
+    """One number for each sequence, a zero."""
+    return [torch.zeros(request.sequences, 1, dtype=torch.int64)]
+
+
+def stream(request: Request) -> list[torch.Tensor]:
+    """Vectors of the model's width in place of tokens; [sequences, length, width]."""
+    if "input_ids" in request.takes:
+        return []
+    width = request.facts.number("hidden_size", "d_model", "embed_dim", default=64)
+    return [torch.randn(request.sequences, TOKENS, width)]
+
+
+def queries(request: Request) -> list[torch.Tensor]:
+    """Learned queries as a Q-Former gets them; [sequences, queries, width]."""
+    count = request.facts.number("num_query_tokens", default=32)
+    width = request.facts.number("hidden_size", default=64)
+    return [torch.randn(request.sequences, count, width)]
+
+
+def latents(request: Request) -> list[torch.Tensor]:
+    """What a codec's encoder makes, channels first or last."""
+    width = request.facts.number("hidden_size", "latent_dim", default=64)
+    first = torch.randn(request.sequences, width, TOKENS)
+    return [first, first.transpose(1, 2)]
+
+
+def contexts(request: Request) -> list[torch.Tensor]:
+    """States of several layers of another model side by side."""
+    width = request.facts.number("hidden_size", default=64)
+    layers = request.facts.first("target_layer_ids") or [0]
+    return [torch.randn(request.sequences, TOKENS, width * len(layers))]
+
+
+def codes(request: Request) -> list[torch.Tensor]:
+    """Codes of a codec; [sequences, codebooks, length]."""
+    books = request.facts.number("num_codebooks", "num_quantizers", default=8)
+    return [torch.zeros(request.sequences, books, TOKENS, dtype=torch.int64)]
+
+
+OTHERS: dict[str, Any] = {
+    "past_values": past_values,
+    "past_values_padding": like_past_values(0.0),
+    "past_observed_mask": like_past_values(1.0),
+    "past_time_features": time_features("past"),
+    "future_time_features": time_features("future"),
+    "future_values": future_values,
+    "freq": per_sequence,
+    "states": steps("state_dim", 17),
+    "actions": steps("act_dim", 4),
+    "rewards": steps("", 1),
+    "returns_to_go": steps("", 1),
+    "timesteps": timesteps,
+    "inputs": stream,
+    "inputs_embeds": stream,
+
+    "noise_embeds": stream,
+    "action_embeds": stream,
+    "context_hidden_states": contexts,
+    "query_embeds": queries,
+    "latents": latents,
+    "audio_codes": codes,
+}

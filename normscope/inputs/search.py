@@ -1,0 +1,175 @@
+"""Example inputs by trial: the fullest that the module runs on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from torch import nn
+
+from normscope.errors import FailureKind, NormscopeError
+from normscope.graph import Graph
+from normscope.inputs.builders import BUILDERS, ON_DEMAND
+from normscope.inputs.example import ExampleInputs
+from normscope.inputs.facts import Facts
+from normscope.inputs.modalities import Modality, modalities_of
+from normscope.inputs.plan import Plan, Trace, first_that_runs, materialize, start
+from normscope.inputs.request import Request
+from normscope.inputs.signature import signature_of
+from normscope.model import BuiltModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedRoot:
+    """One module that was run, and what it did."""
+
+    path: str
+    """"" for the whole model."""
+    graph: Graph
+    inputs: ExampleInputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedModel:
+    """The graphs of one model: of the whole, or of its towers where the whole cannot run."""
+
+    roots: tuple[TracedRoot, ...]
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def towers(self) -> tuple[str, ...]:
+        """Paths of the sub-models that were traced alone."""
+        return tuple(root.path for root in self.roots if root.path)
+
+
+def run_traced(built: BuiltModel, trace: Trace) -> TracedModel:
+    """Find inputs that the module runs on and return what it did."""
+    if built.inputs is not None:
+        positional, keywords = built.inputs
+        graph = trace(built.module, keywords, positional)
+        given = ExampleInputs(keywords=keywords, positional=positional)
+        return TracedModel(roots=(TracedRoot(path="", graph=graph, inputs=given),))
+    notes: list[str] = []
+    roots = tuple(_roots(built.module, built.config, "", trace, notes))
+    return TracedModel(roots=roots, assumed=tuple(notes))
+
+
+def example_inputs(built: BuiltModel) -> ExampleInputs:
+    """Return the inputs that would be tried first, without placeholders for other modalities."""
+    request = request_for(built.module, built.config)
+    return materialize(request, next(_starts(request)))
+
+
+def request_for(module: nn.Module, config: Any) -> Request:
+    """Return the question that a module's forward asks of the builders."""
+    return Request(module=module, facts=Facts(config=config), takes=signature_of(module.forward), builders=BUILDERS)
+
+
+def _roots(
+    module: nn.Module, config: Any, path: str, trace: Trace, notes: list[str]
+) -> Iterator[TracedRoot]:
+    """Run a module whole, and alone what did not run in it."""
+    failure: NormscopeError | None = None
+    ran: Mapping[str, int] = {}
+    try:
+        inputs, graph = _whole(request_for(module, config), trace, notes)
+    except NormscopeError as error:
+        failure = error
+    else:
+        ran = graph.call_counts
+        yield TracedRoot(path=path, graph=graph, inputs=inputs)
+    parts = 0
+    for name, part in _models_inside(module, path):
+        inner = name[len(path) + 1 :] if path else name
+        if inner in ran or any(called.startswith(f"{inner}.") for called in ran):
+            continue
+        try:
+            for root in _roots(part, getattr(part, "config", None), name, trace, notes):
+                parts += 1
+                yield root
+        except NormscopeError as error:
+            notes.append(f"{name} was not run: {error.message}")
+    if failure is not None:
+        if not parts:
+            raise failure
+        notes.append(f"{path or 'the whole model'} could not be run: {failure.message}")
+
+
+def _models_inside(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the outermost sub-modules that are models of their own: they have a config."""
+    for name, child in module.named_children():
+        inner = f"{path}.{name}" if path else name
+        if hasattr(child, "main_input_name") and hasattr(child, "config"):
+            yield inner, child
+        else:
+            yield from _models_inside(child, inner)
+
+
+def _whole(request: Request, trace: Trace, notes: list[str]) -> tuple[ExampleInputs, Graph]:
+    _require_known(request)
+    found = tuple(modalities_of(request, trace, notes))
+    failure: NormscopeError | None = None
+    every = {name for one in found for name in one.inputs}
+    for chosen in _subsets(found):
+        given = {name for one in chosen for name in one.inputs}
+        with_them = _with_modalities(request.without(every - given), chosen)
+        try:
+            return first_that_runs(with_them, _starts(with_them), trace)
+        except NormscopeError as error:
+            failure = failure or error
+            if chosen:
+                names = " and ".join(one.name for one in chosen)
+                notes.append(f"the prompt with {names} could not be run: {error.message}")
+    if failure is None:
+        raise NormscopeError(FailureKind.NO_INPUTS, "no inputs could be made")
+    raise failure
+
+
+def _subsets(found: Sequence[Modality]) -> Iterator[tuple[Modality, ...]]:
+    """All of them, each alone, none."""
+    yield tuple(found)
+    if len(found) > 1:
+        yield from ((one,) for one in found)
+    if found:
+        yield ()
+
+
+def _with_modalities(request: Request, chosen: Sequence[Modality]) -> Request:
+    pinned: Mapping[str, Any] = dict(chain.from_iterable(one.inputs.items() for one in chosen))
+    return replace(
+        request,
+        pinned={name: value for name, value in pinned.items() if name in request.takes},
+        placeholders={one.token: one.count for one in chosen if one.token is not None},
+    )
+
+
+def _require_known(request: Request) -> None:
+    unknown = [name for name in request.takes.required if name not in BUILDERS]
+    if unknown:
+        raise NormscopeError(
+            FailureKind.NO_INPUTS,
+            f"forward() needs {', '.join(unknown)}, which cannot be made from the config",
+            "give the model and its inputs from your own code with py:package.module:factory",
+        )
+
+
+_PROMPT = ("input_ids", "attention_mask", "mm_token_type_ids", "decoder_input_ids")
+
+
+def _starts(request: Request) -> Iterator[Plan]:
+    """The fullest inputs first, then what forward() cannot do without."""
+    main = getattr(request.module, "main_input_name", None)
+    usual = [name for name in ([main] if isinstance(main, str) else main or ()) if name]
+    needed = [name for name in (*request.takes.required, *usual) if name in BUILDERS]
+    full = [
+        name
+        for name in request.takes.names
+        if (name in needed and name in request.takes)
+        or name in request.pinned
+        or (name in _PROMPT and "input_ids" in request.takes)
+        or (name in BUILDERS and name not in ON_DEMAND and not request.placeholders)
+    ]
+    yield start(request, full)
+    yield start(request, [name for name in full if name in needed or name in request.pinned])
+    if "input_ids" in request.takes:
+        yield start(request, [name for name in full if name in _PROMPT])

@@ -1,0 +1,156 @@
+"""Checkpoint -> transformers config and class."""
+
+import difflib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import transformers
+from transformers.models.auto import modeling_auto
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+from normscope.checkpoint import Checkpoint, CheckpointKind
+from normscope.errors import FailureKind, NormscopeError
+
+_MACHINE_KEYS = ("_attn_implementation", "attn_implementation", "_experts_implementation")
+"""What a saved config may say of kernels: the choice of another machine."""
+
+
+def known_model_types() -> tuple[str, ...]:
+    """Return the model types that the installed transformers knows, sorted."""
+    return tuple(sorted(CONFIG_MAPPING.keys()))
+
+
+def read_config(
+    checkpoint: Checkpoint, *, trust_remote_code: bool = False
+) -> transformers.PretrainedConfig:
+    """Return the checkpoint's config as an instance of its class.
+
+    Raises `NormscopeError` for an unknown model type, for remote code that is not trusted, and
+    for values that the config class refuses.
+    """
+    raw = {key: value for key, value in (checkpoint.config or {}).items()}
+    for key in _MACHINE_KEYS:
+        raw.pop(key, None)
+    native = _native_config_class(checkpoint)
+    if "auto_map" in raw and (native is None or trust_remote_code):
+        return _remote_config(checkpoint, trust_remote_code)
+    if native is None:
+        raise _unknown_type(checkpoint)
+    try:
+        return native.from_dict(raw) if raw else native()
+    except Exception as error:
+        raise refused(checkpoint, native.__name__, error) from error
+
+
+def model_class(
+    checkpoint: Checkpoint, config: transformers.PretrainedConfig
+) -> type[transformers.PreTrainedModel] | None:
+    """Return the class that the checkpoint was saved from, or the one for its model type.
+
+    None where only AutoModel can tell (remote code).
+    """
+    for name in checkpoint.architectures:
+        found = getattr(transformers, name, None)
+        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
+            return found
+    mapping = modeling_auto.MODEL_MAPPING
+    if type(config) in mapping:
+        return None
+    return next(_classes_for(type(config)), None)
+
+
+def refused(checkpoint: Checkpoint, what: str, error: Exception) -> NormscopeError:
+    """Return the failure for a config that its own class does not accept."""
+    package = _missing_package(error)
+    if package is not None:
+        return NormscopeError(
+            FailureKind.MISSING_DEPENDENCY,
+            f"{checkpoint.target}: {what} needs the package {package}",
+            f"pip install {package}",
+        )
+    reason = f"{type(error).__name__}: {_first_line(error)}"
+    if checkpoint.kind is CheckpointKind.TYPE:
+        return NormscopeError(
+            FailureKind.UNKNOWN_ARCHITECTURE,
+            f"{checkpoint.target}: the default config of {what} does not build: {reason}",
+            "give a checkpoint's own config.json, which has the missing fields",
+        )
+    return NormscopeError(
+        FailureKind.UNKNOWN_ARCHITECTURE,
+        f"{checkpoint.target}: {what} does not build from this config: {reason}",
+        "compare it with the config.json of a checkpoint that loads",
+    )
+
+
+def _native_config_class(checkpoint: Checkpoint) -> type[transformers.PretrainedConfig] | None:
+    if checkpoint.model_type is not None:
+        if checkpoint.model_type not in CONFIG_MAPPING:
+            return None
+        found: type[transformers.PretrainedConfig] = CONFIG_MAPPING[checkpoint.model_type]
+        return found
+    for name in checkpoint.architectures:
+        named = getattr(getattr(transformers, name, None), "config_class", None)
+        if isinstance(named, type):
+            return named
+    return None
+
+
+def _remote_config(
+    checkpoint: Checkpoint, trust_remote_code: bool
+) -> transformers.PretrainedConfig:
+    if not trust_remote_code:
+        raise NormscopeError(
+            FailureKind.REMOTE_CODE,
+            f"{checkpoint.target}: the model is defined by code in the checkpoint",
+            "read that code, then run again with --trust-remote-code",
+        )
+    source = checkpoint.repository or str(checkpoint.directory)
+    try:
+        config = transformers.AutoConfig.from_pretrained(
+            source,
+            revision=checkpoint.revision,
+            trust_remote_code=True,
+            local_files_only=checkpoint.offline or checkpoint.repository is None,
+        )
+    except Exception as error:
+        raise refused(checkpoint, "the checkpoint's own code", error) from error
+    found: transformers.PretrainedConfig = config
+    return found
+
+
+def _classes_for(config_class: type) -> Any:
+    """Yield the model classes of the other Auto mappings (TrOCR, Pop2Piano have no AutoModel)."""
+    for name, mapping in vars(modeling_auto).items():
+        if not (name.startswith("MODEL_") and isinstance(mapping, Mapping)):
+            continue
+        if name.endswith("_MAPPING") and config_class in mapping:
+            found = mapping[config_class]
+            yield found[0] if isinstance(found, tuple) else found
+
+
+def _unknown_type(checkpoint: Checkpoint) -> NormscopeError:
+    name = checkpoint.model_type or ", ".join(checkpoint.architectures)
+    nearest = difflib.get_close_matches(name, known_model_types(), n=3, cutoff=0.5)
+    version = transformers.__version__
+    return NormscopeError(
+        FailureKind.UNKNOWN_ARCHITECTURE,
+        f"{checkpoint.target}: transformers {version} has no model type {name!r}",
+        "did you mean " + ", ".join(nearest) + "?" if nearest else "a newer transformers may",
+    )
+
+
+def _missing_package(error: BaseException | None) -> str | None:
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            return error.name.partition(".")[0]
+        if isinstance(error, ImportError):
+            named = re.search(r"requires the (?:following )?([\w.-]+) library", str(error))
+            if named:
+                return named.group(1).lower()
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")

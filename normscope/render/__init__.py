@@ -1,0 +1,1 @@
+"""Results -> text, one file a format; nothing here writes."""

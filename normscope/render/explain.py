@@ -1,0 +1,54 @@
+"""One block of an Inspection -> the chain of operations that proves its verdict."""
+
+from rich.text import Text
+
+from normscope.inspection import BlockReport, BranchReport, Evidence, Inspection
+from normscope.render.blocks import norms_text
+from normscope.render.grid import Cell, Entry, laid_out, paragraph
+from normscope.render.page import Page, to_text
+from normscope.render.styles import FORMULA, PATH, QUIET, placement_style
+from normscope.render.visible import visible
+
+
+def render_explanation(inspection: Inspection, block: BlockReport, page: Page) -> str:
+    """Return the evidence of each branch of `block`, in order of execution."""
+    title = Text().append(visible(block.path), style=PATH)
+    title.append(f"   {visible(inspection.model.class_name)}   {visible(inspection.target)}")
+    lines = [title]
+    for branch in block.branches:
+        lines += [Text(""), *_verdict(branch, block, page), *_chain(branch, block, page)]
+    return to_text(lines, page)
+
+
+def _verdict(branch: BranchReport, block: BlockReport, page: Page) -> list[Text]:
+    entry = Entry(
+        lead=(
+            Cell(branch.kind.value, PATH),
+            Cell(branch.placement.value, placement_style(branch.placement)),
+            Cell(visible(branch.formula), FORMULA),
+        ),
+        details=((Cell(norms_text(branch, block)),),),
+    )
+    lines = laid_out([entry], width=page.width, indent=2)
+    if branch.reason is not None:
+        lines += paragraph(f"because {visible(branch.reason)}", width=page.width, indent=4)
+    return lines
+
+
+def _chain(branch: BranchReport, block: BlockReport, page: Page) -> list[Text]:
+    if not branch.evidence:
+        return [Text("    no evidence was recorded", style=QUIET)]
+    steps = [_step(step, block) for step in branch.evidence]
+    return laid_out(steps, width=page.width, indent=4)
+
+
+def _step(step: Evidence, block: BlockReport) -> Entry:
+    named = not step.module or step.operation.startswith(step.module)
+    operation = step.operation if named else f"{step.module}: {step.operation}"
+    return Entry(
+        lead=(
+            Cell(visible(step.step), QUIET),
+            Cell(visible(operation.removeprefix(f"{block.path}."))),
+        ),
+        details=((Cell(visible(step.source), QUIET),),),
+    )

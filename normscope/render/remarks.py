@@ -1,0 +1,80 @@
+"""Inspection -> the sentences that a reader should not miss."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from normscope.inspection import Inspection, NormReport, Placement, Role, StackReport
+from normscope.render.figures import all_of, counted
+from normscope.render.names import siblings_as_one
+from normscope.render.visible import visible
+from normscope.render.words import role_word
+
+_OPEN_ENDED = frozenset({Placement.PRE, Placement.SANDWICH})
+"""Placements whose stream grows without a norm of its own, so that a final one is expected."""
+
+
+def remarks_on(inspection: Inspection) -> tuple[str, ...]:
+    """Say what is missing, uneven or unused, each in one plain sentence."""
+    return (
+        *_nothing_found(inspection),
+        *_no_final_norm(inspection),
+        *_uneven_eps(inspection.norms),
+        *_never_run(inspection),
+        *_towers(inspection.towers),
+    )
+
+
+def _nothing_found(inspection: Inspection) -> Iterator[str]:
+    if not inspection.blocks:
+        yield "no residual block was found, so there is no placement to name"
+    if not inspection.norms:
+        yield "no norm was found"
+
+
+def _no_final_norm(inspection: Inspection) -> Iterator[str]:
+    finals = [norm.name for norm in inspection.norms if norm.role is Role.FINAL and norm.calls]
+    stacks = inspection.stacks
+    if not all(any(_follows(name, stack) for stack in stacks) for name in finals):
+        return  # one stands elsewhere: whose it is cannot be told from here
+    for stack in stacks:
+        if stack.placement in _OPEN_ENDED and not any(_follows(name, stack) for name in finals):
+            yield f"no final norm: nothing normalizes the stream after {visible(stack.path)}"
+
+
+def _follows(final_norm: str, stack: StackReport) -> bool:
+    """Tell whether the norm stands beside the stack or beside a module around it."""
+    parent = final_norm.rpartition(".")[0]
+    return not parent or stack.path.startswith(f"{parent}.")
+
+
+def _uneven_eps(norms: Iterable[NormReport]) -> Iterator[str]:
+    by_role: dict[Role, dict[float, list[str]]] = {}
+    for norm in norms:
+        if norm.eps is not None and norm.calls:
+            by_role.setdefault(norm.role, {}).setdefault(norm.eps, []).append(visible(norm.name))
+    for role, by_eps in by_role.items():
+        if len(by_eps) > 1:
+            yield f"the {role_word(role)} norms do not share one eps: {_eps_counts(by_eps)}"
+
+
+def _eps_counts(by_eps: dict[float, list[str]]) -> str:
+    usual, *odd = sorted(by_eps.items(), key=lambda item: -len(item[1]))
+    return ", ".join(
+        (
+            f"{usual[0]:g} in {counted(len(usual[1]), 'call')}",
+            *(f"{eps:g} in {', '.join(siblings_as_one(dict.fromkeys(n)))}" for eps, n in odd),
+        )
+    )
+
+
+def _never_run(inspection: Inspection) -> Iterator[str]:
+    idle = Counter(visible(norm.name) for norm in inspection.norms if not norm.calls)
+    if idle:
+        names = ", ".join(siblings_as_one(idle))
+        yield f"built and never run: {names}"
+
+
+def _towers(towers: tuple[str, ...]) -> Iterator[str]:
+    if towers:
+        names = all_of(visible(tower) for tower in towers)
+        yield f"the whole forward could not run; traced alone: {names}"

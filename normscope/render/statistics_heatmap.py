@@ -1,0 +1,174 @@
+"""Statistics -> a picture of norms by tokens: variance on a log scale, in characters and colour."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from normscope.render.grid import paragraph
+from normscope.render.page import Page, to_text
+from normscope.render.statistics_summary import heading_lines, spaced
+from normscope.render.statistics_words import figure, norm_title, token_label
+from normscope.render.styles import PATH, QUIET
+from normscope.statistics import NormStatistics, Statistics, Token
+
+_SHADES = ".:-=+*%@"
+_STYLES = ("blue", "cyan", "cyan", "green", "green", "yellow", "yellow", "red")
+_OUTLIER, _OUTLIER_STYLE = "!", "bold white on red"
+_OUTLYING = 100.0
+"""Times the norm's median token."""
+_INDENT = 2
+_FEWEST_COLUMNS = 16
+_WIDEST_CELL = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scale:
+    low: float
+    high: float
+
+    def level(self, value: float) -> int:
+        """Return the shade of a value, or -1 for one that has none."""
+        if not (math.isfinite(value) and value > 0):
+            return 0 if value == 0 else -1
+        if self.high <= self.low:
+            return len(_SHADES) // 2
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return min(len(_SHADES) - 1, max(0, int(share * len(_SHADES))))
+
+    def edges(self) -> Iterator[float]:
+        """Yield the least value of each shade."""
+        step = (self.high / self.low) ** (1 / len(_SHADES)) if self.low else 1.0
+        for index in range(len(_SHADES)):
+            yield self.low * step**index
+
+
+def render_statistics_heatmap(statistics: Statistics, page: Page) -> str:
+    """Return one row a norm and one column a token (or a few tokens) of the variance before it."""
+    norms = [norm for norm in statistics.norms if _has_tokens(norm)]
+    streams = list(dict.fromkeys(norm.stream for norm in norms))
+    pictures = [
+        _picture([norm for norm in norms if norm.stream == stream], statistics, page)
+        for stream in streams
+    ]
+    if not pictures:
+        pictures = [paragraph("no norm has rows that are tokens", width=page.width, indent=_INDENT)]
+    return to_text(spaced([heading_lines(statistics, page), *pictures]), page)
+
+
+def _has_tokens(norm: NormStatistics) -> bool:
+    return norm.before is not None and norm.rows_per_token is not None
+
+
+def _picture(norms: Sequence[NormStatistics], statistics: Statistics, page: Page) -> list[Text]:
+    tokens = statistics.tokens_of(norms[0])
+    names = [norm_title(norm) for norm in norms]
+    margin = max(cell_len(name) for name in names)
+    room = None if page.width is None else page.width - margin - _INDENT - 2
+    per_column = _tokens_per_column(len(tokens), room)
+    width = _cell_width(math.ceil(len(tokens) / per_column), room)
+    scale = _scale_of(norms)
+    heading = "variance before each norm, by token"
+    if norms[0].stream:
+        heading += f" of the {norms[0].stream}"
+    if per_column > 1:
+        heading += f" (the largest of {per_column} tokens a column)"
+    return [
+        *paragraph(heading, width=page.width, indent=_INDENT, style=PATH),
+        Text(" " * (_INDENT + margin + 2) + _ruler(len(tokens), per_column, width), style=QUIET),
+        *(
+            _row(name, norm, scale, margin=margin, per_column=per_column, width=width)
+            for name, norm in zip(names, norms, strict=True)
+        ),
+        *_legend(scale, page),
+        *_token_lines(tokens, statistics, page),
+    ]
+
+
+def _tokens_per_column(tokens: int, room: int | None) -> int:
+    if room is None:
+        return 1
+    return max(1, math.ceil(tokens / max(room, _FEWEST_COLUMNS)))
+
+
+def _cell_width(columns: int, room: int | None) -> int:
+    """Few tokens get wider cells."""
+    if room is None or not columns:
+        return 1
+    return max(1, min(_WIDEST_CELL, room // columns))
+
+
+def _scale_of(norms: Sequence[NormStatistics]) -> _Scale:
+    values = [
+        value
+        for norm in norms
+        if norm.before is not None
+        for value in norm.before.variance
+        if math.isfinite(value) and value > 0
+    ]
+    return _Scale(low=min(values, default=1.0), high=max(values, default=1.0))
+
+
+def _row(
+    name: str, norm: NormStatistics, scale: _Scale, *, margin: int, per_column: int, width: int
+) -> Text:
+    line = Text(" " * _INDENT + name + " " * (margin - cell_len(name) + 2))
+    values = norm.before.variance if norm.before is not None else ()
+    usual = median(values) if values else 0.0
+    for start in range(0, len(values), per_column):
+        cell = values[start : start + per_column]
+        value = max(cell, key=lambda item: math.inf if math.isnan(item) else item)
+        character, style = _shade(value, usual, scale)
+        line.append(character * width, style=style)
+    return line
+
+
+def _shade(value: float, usual: float, scale: _Scale) -> tuple[str, str]:
+    level = scale.level(value)
+    if level < 0:
+        return "?", _OUTLIER_STYLE
+    if usual > 0 and value > _OUTLYING * usual:
+        return _OUTLIER, _OUTLIER_STYLE
+    return _SHADES[level], _STYLES[level]
+
+
+def _ruler(tokens: int, per_column: int, width: int) -> str:
+    """Number the columns by their first token, as densely as the numbers fit."""
+    columns = math.ceil(tokens / per_column)
+    line = ""
+    for column in range(columns):
+        label = str(column * per_column)
+        place = column * width
+        if place >= len(line) + (1 if line else 0) and _is_round(column, width):
+            line += " " * (place - len(line)) + label
+    return line
+
+
+def _is_round(column: int, width: int) -> bool:
+    step = 5 if width > 1 else 10
+    return column % step == 0
+
+
+def _legend(scale: _Scale, page: Page) -> list[Text]:
+    shades = [
+        f"{character} from {figure(edge)}"
+        for character, edge in zip(_SHADES, scale.edges(), strict=True)
+    ]
+    sentence = "   ".join([*shades, f"{_OUTLIER} over 100 times the norm's median token"])
+    return paragraph(sentence, width=page.width, indent=_INDENT, style=QUIET)
+
+
+def _token_lines(tokens: Sequence[Token], statistics: Statistics, page: Page) -> list[Text]:
+    """Name the tokens by their column; no name is broken at the end of a line."""
+    several = statistics.input.sequences > 1
+    lines = [Text(" " * _INDENT + "tokens:")]
+    for index, token in enumerate(tokens):
+        place = f"{index}=" if several else ""
+        label = "  " + place + token_label(token, several=several)
+        if page.width is not None and lines[-1].cell_len + cell_len(label) > page.width:
+            lines.append(Text(" " * _INDENT))
+        lines[-1].append(label)
+    return lines

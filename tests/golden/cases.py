@@ -1,0 +1,71 @@
+"""Every golden text: the name of its file, and what is written into it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from golden.inspections import EVERY, bert, deepseek, hostile, llama
+from normscope.errors import FailureKind
+from normscope.inspection import Uninspectable
+from normscope.render.blocks import render_blocks
+from normscope.render.documents import render_json, render_json_line
+from normscope.render.explain import render_explanation
+from normscope.render.markdown import (
+    render_markdown,
+    render_markdown_blocks,
+    render_markdown_explanation,
+    render_markdown_norms,
+    render_markdown_overview,
+)
+from normscope.render.norms import render_norms
+from normscope.render.overview import render_overview
+from normscope.render.page import PLAIN, Page
+from normscope.render.table import render_table
+
+FOLDER = Path(__file__).parent
+TERMINAL = Page(width=80)
+COLORED = Page(width=80, color=True)
+
+FAILURE = Uninspectable(
+    target="./broken",
+    kind=FailureKind.NO_CONFIG,
+    message="there is no config.json in this directory",
+    hint="name a checkpoint's directory",
+)
+
+
+def golden_texts() -> Iterator[tuple[str, str]]:
+    """Yield the file name and the text of each golden file."""
+    for name, made in {**EVERY, "hostile": hostile()}.items():
+        yield f"{name}.table.80.txt", render_table(made, TERMINAL)
+        yield f"{name}.table.pipe.txt", render_table(made, PLAIN)
+        yield f"{name}.norms.80.txt", render_norms(made, TERMINAL)
+        yield f"{name}.md", render_markdown(made)
+    yield from _details()
+    yield from _comparisons()
+    yield "llama-2.json", render_json(llama(depth=2))
+    yield "hostile.jsonl", render_json_line(hostile())
+    yield "failure.jsonl", render_json_line(FAILURE)
+
+
+def _details() -> Iterator[tuple[str, str]]:
+    moe, first = deepseek(), bert()
+    yield "deepseek_v3.verbose.80.txt", render_table(moe, TERMINAL, verbose=True)
+    yield "llama.table.color.txt", render_table(llama(), COLORED)
+    for name in ("bert", "swin"):
+        yield f"{name}.blocks.80.txt", render_blocks(EVERY[name], TERMINAL)
+        yield f"{name}.blocks.pipe.txt", render_blocks(EVERY[name], PLAIN)
+        yield f"{name}.norms.pipe.txt", render_norms(EVERY[name], PLAIN)
+        yield f"{name}.blocks.md", render_markdown_blocks(EVERY[name])
+        yield f"{name}.norms.md", render_markdown_norms(EVERY[name])
+    yield "bert.explain.80.txt", render_explanation(first, first.blocks[0], TERMINAL)
+    yield "bert.explain.pipe.txt", render_explanation(first, first.blocks[0], PLAIN)
+    yield "bert.explain.md", render_markdown_explanation(first, first.blocks[0])
+
+
+def _comparisons() -> Iterator[tuple[str, str]]:
+    three = [EVERY["llama"], EVERY["bert"], EVERY["gemma2"], FAILURE]
+    everything = [*EVERY.values(), hostile(), FAILURE]
+    yield "three.overview.80.txt", render_overview(three, TERMINAL)
+    yield "every.overview.80.txt", render_overview(everything, TERMINAL)
+    yield "every.overview.pipe.txt", render_overview(everything, PLAIN)
+    yield "every.overview.md", render_markdown_overview(everything)
