@@ -1,7 +1,7 @@
 """An immutable dataflow graph of one forward pass; knows no torch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
@@ -119,6 +119,8 @@ class Graph:
     outputs: tuple[int, ...] = ()
     """The values that the root module returned."""
     assumptions: tuple[Assumption, ...] = ()
+    unrun: Mapping[str, "Graph"] = field(default_factory=dict)
+    """What modules that could be norms and did not run do by themselves, by path."""
 
     @cached_property
     def consumers(self) -> Sequence[tuple[int, ...]]:

@@ -1,11 +1,11 @@
 """Norms of one graph -> the rows of the norm list."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from normscope.graph import Graph, Node
 from normscope.inspection import NormReport
-from normscope.norms import Gain, Norm, NormKind
+from normscope.norms import Gain, Norm, NormKind, find_norms
 from normscope.operations import CONVOLUTIONS, MATRIX_PRODUCTS
 from normscope.placement.place import PlacedModel
 from normscope.placement.vocabulary import Role
@@ -23,7 +23,7 @@ def norm_rows(
     """
     calls = Counter(norm.name for norm in norms)
     rows = [_row(graph, norm, calls[norm.name], placed, prefix) for norm in norms]
-    return (*rows, *_never_run(graph, norms, prefix))
+    return (*rows, *_never_run(graph, prefix))
 
 
 def _row(graph: Graph, norm: Norm, calls: int, placed: PlacedModel, prefix: str) -> NormReport:
@@ -122,42 +122,35 @@ def _unfoldable(graph: Graph, norm: Norm, role: Role, readers: Sequence[Node]) -
     return next((reason for holds, reason in checks if holds), None)
 
 
-def _never_run(graph: Graph, norms: Sequence[Norm], prefix: str) -> tuple[NormReport, ...]:
-    """Return a row for each module that is built like a norm that ran, and did not run."""
-    known: Mapping[str, Norm] = {
-        graph.modules[norm.module].class_name: norm for norm in norms if norm.module is not None
-    }
-    rows = []
-    for path, module in graph.modules.items():
-        twin = known.get(module.class_name)
-        if twin is None or module.children or path in graph.call_counts:
+def _never_run(graph: Graph, prefix: str) -> Iterator[NormReport]:
+    """Yield a row for each module that does nothing but normalize, and did not run."""
+    for path, alone in graph.unrun.items():
+        found = find_norms(alone)
+        if len(found) != 1 or found[0].output not in alone.outputs:
             continue
-        names = {name.rpartition(".")[2]: name for name in module.parameters}
-        weight = names.get((twin.weight or "").rpartition(".")[2])
-        bias = names.get((twin.bias_name or "").rpartition(".")[2])
-        rows.append(
-            NormReport(
-                name=joined(prefix, path),
-                module=joined(prefix, path),
-                call=0,
-                calls=0,
-                role=Role.UNPLACED,
-                block=None,
-                kind=twin.kind.value,
-                axes=twin.axes,
-                shape=(),
-                groups=None,
-                eps=None,
-                eps_position="none",
-                gain=twin.gain.value if weight else "none",
-                bias=bias is not None,
-                weight=None if weight is None else joined(prefix, weight),
-                bias_name=None if bias is None else joined(prefix, bias),
-                statistics_dtype=None,
-                gain_dtype=None,
-                readers=(),
-                foldable=False,
-                foldable_reason="never ran",
-            )
+        norm = found[0]
+        yield NormReport(
+            name=joined(prefix, path),
+            module=joined(prefix, path),
+            call=0,
+            calls=0,
+            role=Role.UNPLACED,
+            block=None,
+            kind=norm.kind.value,
+            axes=norm.axes,
+            shape=norm.shape,
+            groups=norm.groups,
+            eps=norm.eps,
+            eps_position=norm.eps_position.value,
+            gain=norm.gain.value,
+            bias=norm.bias,
+            weight=None if norm.weight is None else joined(prefix, f"{path}.{norm.weight}"),
+            bias_name=(
+                None if norm.bias_name is None else joined(prefix, f"{path}.{norm.bias_name}")
+            ),
+            statistics_dtype=norm.statistics_dtype,
+            gain_dtype=norm.gain_dtype,
+            readers=(),
+            foldable=False,
+            foldable_reason="never ran",
         )
-    return tuple(rows)

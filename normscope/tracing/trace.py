@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph, Origin
 from normscope.tracing.modules import module_tree, recorded_calls, tensors_in
 from normscope.tracing.recorder import Recorder
+from normscope.tracing.unrun import graphs_of_unrun
 
 
 def trace_module(
@@ -19,9 +21,15 @@ def trace_module(
 ) -> Graph:
     """Run one forward pass of `module` and return its dataflow graph.
 
-    The module runs in eval mode and without gradients, on `meta` or with real weights; its mode is
+    Modules that the pass did not reach and that could be norms are run by themselves, for
+    `Graph.unrun`. The module runs in eval mode and without gradients, on `meta` or with real weights; its mode is
     restored. Raises `NormscopeError` of kind `trace_failed` where the forward itself fails.
     """
+    graph = _trace(module, inputs, positional)
+    return replace(graph, unrun=graphs_of_unrun(module, graph.call_counts, _trace))
+
+
+def _trace(module: nn.Module, inputs: Mapping[str, Any], positional: tuple[Any, ...]) -> Graph:
     recorder = Recorder()
     recorder.stack.enter("")
     _add_leaves(recorder, module, inputs, positional)

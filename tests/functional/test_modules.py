@@ -114,10 +114,11 @@ class _Post(nn.Module):
 
 def test_a_norm_that_never_runs_is_a_row_with_no_calls() -> None:
     block = _Post()
-    block.unused = nn.LayerNorm(16)
+    block.unused = nn.LayerNorm(16, eps=1e-3)
     report = one_report(nn.Sequential(block, _Post()), torch.randn(2, 5, 16))
     rows = {norm.name: norm.calls for norm in report.norms}
     assert rows == {"0.g": 1, "1.g": 1, "0.unused": 0}
+    assert report.norms[-1].eps == 1e-3
 
 
 def test_a_skip_taken_after_the_norm_is_post_norm_seen_from_the_stream() -> None:
