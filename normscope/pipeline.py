@@ -1,11 +1,13 @@
 """The verbs, each a straight line of stages: start reading here."""
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from normscope.assembly import PlacedRoot, assemble_inspection
-from normscope.checkpoint import resolve_checkpoint
+from normscope.cache import cache_key, keep_inspection, recall_inspection
+from normscope.checkpoint import Checkpoint, resolve_checkpoint
 from normscope.errors import NormscopeError
 from normscope.graph import Graph
 from normscope.inspection import Answer, Inspection, ModelFacts, Uninspectable
@@ -13,6 +15,8 @@ from normscope.norms import condense_norms, find_norms
 from normscope.placement.place import place_norms
 from normscope.residuals import find_stream
 from normscope.versions import versions
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,8 @@ class InspectOptions:
     dtype: str | None = None
     offline: bool = False
     trust_remote_code: bool = False
+    cache: bool = False
+    """Whether an answer may come from the user's cache folder, and is kept there."""
 
 
 def inspect_checkpoint(target: str, options: InspectOptions | None = None) -> Answer:
@@ -31,20 +37,44 @@ def inspect_checkpoint(target: str, options: InspectOptions | None = None) -> An
     A target that has no answer gives an `Uninspectable` that says why; `UsageError` is raised for
     a target that cannot mean anything.
     """
+    options = options or InspectOptions()
     try:
-        return _inspected(target, options or InspectOptions())
+        checkpoint = _resolved(target, options)
+        return _recalled(checkpoint, options) or _inspected(checkpoint, options)
     except NormscopeError as error:
-        return Uninspectable(
-            target=target, kind=error.kind, message=error.message, hint=error.hint
-        )
+        return _without_answer(target, error)
 
 
-def _inspected(target: str, options: InspectOptions) -> Inspection:
+def recall_checkpoint(target: str, options: InspectOptions) -> Answer | None:
+    """Return what is known of a checkpoint without building it, or None.
+
+    That is a kept answer, or why the target cannot be found. Raises `UsageError` as
+    `inspect_checkpoint` does.
+    """
+    try:
+        return _recalled(_resolved(target, options), options)
+    except NormscopeError as error:
+        return _without_answer(target, error)
+
+
+def _resolved(target: str, options: InspectOptions) -> Checkpoint:
+    return resolve_checkpoint(target, revision=options.revision, offline=options.offline)
+
+
+def _recalled(checkpoint: Checkpoint, options: InspectOptions) -> Inspection | None:
+    key = _key(checkpoint, options)
+    kept = None if key is None else recall_inspection(key)
+    if kept is None:
+        return None
+    model = replace(kept.model, revision=checkpoint.revision)
+    return replace(kept, target=checkpoint.target, model=model)
+
+
+def _inspected(checkpoint: Checkpoint, options: InspectOptions) -> Inspection:
     from normscope.inputs import run_traced
     from normscope.model import build_on_meta
     from normscope.tracing import trace_module
 
-    checkpoint = resolve_checkpoint(target, revision=options.revision, offline=options.offline)
     built = build_on_meta(
         checkpoint, dtype=options.dtype, trust_remote_code=options.trust_remote_code
     )
@@ -57,7 +87,24 @@ def _inspected(target: str, options: InspectOptions) -> Inspection:
         parameters=built.parameters,
         dtype=built.dtype,
     )
-    return assemble_inspection(target, facts, versions(), roots, warnings=traced.assumed)
+    inspection = assemble_inspection(
+        checkpoint.target, facts, versions(), roots, warnings=traced.assumed
+    )
+    key = _key(checkpoint, options)
+    if key is not None:
+        keep_inspection(key, inspection, [root.graph for root in traced.roots])
+    return inspection
+
+
+def _key(checkpoint: Checkpoint, options: InspectOptions) -> str | None:
+    if not options.cache:
+        return None
+    return cache_key(checkpoint, dtype=options.dtype, trust_remote_code=options.trust_remote_code)
+
+
+def _without_answer(target: str, error: NormscopeError) -> Uninspectable:
+    _log.debug("%s has no answer", target, exc_info=error)
+    return Uninspectable(target=target, kind=error.kind, message=error.message, hint=error.hint)
 
 
 def placed_root(path: str, graph: Graph) -> PlacedRoot:
@@ -73,9 +120,7 @@ def placed_root(path: str, graph: Graph) -> PlacedRoot:
     )
 
 
-def inspect_module(
-    module: Any, inputs: Any = (), *, target: str = "module"
-) -> Inspection:
+def inspect_module(module: Any, inputs: Any = (), *, target: str = "module") -> Inspection:
     """Classify the blocks of a live `nn.Module`, from one run on `inputs`.
 
     `inputs` is a tensor, a tuple of positional arguments or a mapping of keyword arguments. The

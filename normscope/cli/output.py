@@ -4,13 +4,13 @@ import errno
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, TextIO
 
 from normscope.errors import UsageError
+from normscope.files import replace_file as replace_file
 from normscope.render.page import PLAIN, Page
 from normscope.render.visible import visible
 
@@ -135,26 +135,3 @@ def check_destination(path: Path) -> None:
         )
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"cannot write {shown}: its directory is not writable")
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in place, whole or not at all, with the mode that `open` would give it.
-
-    It is written beside `path` and renamed. Raises `OSError`.
-    """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0o077)
-    os.umask(current)
-    return current

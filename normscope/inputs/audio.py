@@ -97,10 +97,26 @@ def decoder_frames(request: Request) -> list[torch.Tensor]:
     return [torch.randn(request.sequences, 8, count) for count in (mel_bins(request), width)]
 
 
+def samples_mask(request: Request) -> list[torch.Tensor]:
+    """Every sample counts; of the shape of the waves, or without their channel axis."""
+    if "input_values" not in request.takes:
+        return []
+    wave = torch.ones_like(request.value("input_values"), dtype=torch.int64)
+    return [wave, wave[:, 0]] if wave.ndim > 2 else [wave]
+
+
+def chunk_lengths(request: Request) -> list[torch.Tensor]:
+    """How many frames of each chunk count; [chunks]."""
+    frames = features_mask(request)[0].shape[1] if "input_features" in request.takes else SHORT
+    return [torch.full((request.sequences,), frames, dtype=torch.int64)]
+
+
 AUDIO: dict[str, Any] = {
     "input_features": input_features,
     "input_features_mask": features_mask,
     "feature_attention_mask": features_mask,
+    "padding_mask": samples_mask,
+    "chunk_sample_lengths": chunk_lengths,
     "audio_mel": frames_first,
     "audio_mel_mask": frame_padding,
     "input_values": input_values,

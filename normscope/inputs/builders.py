@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 from normscope.inputs.audio import AUDIO
 from normscope.inputs.others import OTHERS
+from normscope.inputs.recipes import RECIPES
 from normscope.inputs.request import Builder
 from normscope.inputs.text import TEXT
 from normscope.inputs.vision import VISION
 
-BUILDERS: Mapping[str, Builder] = {**TEXT, **VISION, **AUDIO, **OTHERS}
+BUILDERS: Mapping[str, Builder] = {**TEXT, **VISION, **AUDIO, **OTHERS, **RECIPES}
 
 ON_DEMAND = frozenset(
     {
@@ -20,6 +21,8 @@ ON_DEMAND = frozenset(
         "query_embeds",
         "audio_codes",
         "lang_ids",
+        "static_categorical_features",
+        "static_real_features",
         "patch_lengths",
         "encoder_hidden_states",
         "visual_embeds",
@@ -31,12 +34,9 @@ ON_DEMAND = frozenset(
         "pixel_values_videos",
         "video_grid_thw",
         "patch_attention_mask",
-        "future_values",
-        "past_observed_mask",
         "past_values_padding",
         "visual_attention_mask",
         "image_sizes",
-        "padding_mask",
         "decoder_input_values",
         "labels",
     }

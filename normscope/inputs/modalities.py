@@ -1,7 +1,7 @@
 """Images and sound inside a prompt: made first, so that the prompt has a place for each feature."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -9,9 +9,10 @@ from torch import nn
 
 from normscope.errors import NormscopeError
 from normscope.inputs.builders import BUILDERS, ON_DEMAND
-from normscope.inputs.plan import Trace, first_that_runs, start
+from normscope.inputs.plan import start
 from normscope.inputs.request import Request
 from normscope.inputs.signature import signature_of
+from normscope.inputs.trial import Trace, first_that_runs
 
 _MODALITIES = {
     "image": (
@@ -57,14 +58,16 @@ def modalities_of(request: Request, trace: Trace, notes: list[str]) -> Iterator[
 def _probed(
     request: Request, method: str, trace: Trace, notes: list[str]
 ) -> tuple[Mapping[str, Any], int] | None:
-    probe = _Probe(request.module, getattr(request.module, method))
+    probe = _Probe(getattr(request.module, method))
     takes = signature_of(getattr(request.module, method))
-    asked = Request(
-        module=probe, facts=request.facts, takes=takes, builders=BUILDERS, sequences=request.sequences
-    )
-    names = [name for name in takes.names if name in BUILDERS and name not in ON_DEMAND]
+    asked = replace(request, takes=takes)
+    names = [
+        name
+        for name in takes.names
+        if name in BUILDERS and (name in takes.required or name not in ON_DEMAND)
+    ]
     try:
-        inputs, graph = first_that_runs(asked, [start(asked, names)], trace)
+        inputs, graph = first_that_runs(asked, [start(asked, names)], trace, probe)
     except NormscopeError as error:
         notes.append(f"{method} could not be run: {error.message}")
         return None
@@ -76,9 +79,9 @@ def _probed(
 class _Probe(nn.Module):
     """Runs one method of a model as if it were its forward."""
 
-    def __init__(self, owner: nn.Module, method: Callable[..., Any]) -> None:
+    def __init__(self, method: Callable[..., Any]) -> None:
         super().__init__()
-        self.owner = owner
+        # The owner stays no child of this module: only the shapes of its features are wanted.
         self._method = method
 
     def forward(self, **inputs: Any) -> Any:

@@ -54,6 +54,18 @@ def future_values(request: Request) -> list[torch.Tensor]:
     return [torch.randn(request.sequences, length, *past.shape[2:])]
 
 
+def static_categories(request: Request) -> list[torch.Tensor]:
+    """What is fixed about each series, as numbers of kinds; [sequences, features]."""
+    count = request.facts.number("num_static_categorical_features", default=1)
+    return [torch.zeros(request.sequences, count, dtype=torch.int64)]
+
+
+def static_reals(request: Request) -> list[torch.Tensor]:
+    """What is fixed about each series, as amounts; [sequences, features]."""
+    count = request.facts.number("num_static_real_features", default=1)
+    return [torch.randn(request.sequences, count)]
+
+
 def steps(width_name: str, default: int) -> Any:
     """Return a builder of one vector for each step of an episode."""
 
@@ -115,6 +127,8 @@ OTHERS: dict[str, Any] = {
     "past_observed_mask": like_past_values(1.0),
     "past_time_features": time_features("past"),
     "future_time_features": time_features("future"),
+    "static_categorical_features": static_categories,
+    "static_real_features": static_reals,
     "future_values": future_values,
     "freq": per_sequence,
     "states": steps("state_dim", 17),
@@ -124,7 +138,6 @@ OTHERS: dict[str, Any] = {
     "timesteps": timesteps,
     "inputs": stream,
     "inputs_embeds": stream,
-
     "noise_embeds": stream,
     "action_embeds": stream,
     "context_hidden_states": contexts,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+import torch
 from torch import nn
 
 from normscope.errors import FailureKind, NormscopeError
@@ -13,9 +14,10 @@ from normscope.inputs.builders import BUILDERS, ON_DEMAND
 from normscope.inputs.example import ExampleInputs
 from normscope.inputs.facts import Facts
 from normscope.inputs.modalities import Modality, modalities_of
-from normscope.inputs.plan import Plan, Trace, first_that_runs, materialize, start
+from normscope.inputs.plan import Plan, materialize, start
 from normscope.inputs.request import Request
 from normscope.inputs.signature import signature_of
+from normscope.inputs.trial import Trace, entry_point, first_that_runs
 from normscope.model import BuiltModel
 
 
@@ -49,8 +51,10 @@ def run_traced(built: BuiltModel, trace: Trace) -> TracedModel:
         graph = trace(built.module, keywords, positional)
         given = ExampleInputs(keywords=keywords, positional=positional)
         return TracedModel(roots=(TracedRoot(path="", graph=graph, inputs=given),))
-    notes: list[str] = []
-    roots = tuple(_roots(built.module, built.config, "", trace, notes))
+    notes = list(built.assumed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # the same inputs, and so the same report, every time
+        roots = tuple(_roots(built.module, built.config, "", trace, notes))
     return TracedModel(roots=roots, assumed=tuple(notes))
 
 
@@ -62,7 +66,12 @@ def example_inputs(built: BuiltModel) -> ExampleInputs:
 
 def request_for(module: nn.Module, config: Any) -> Request:
     """Return the question that a module's forward asks of the builders."""
-    return Request(module=module, facts=Facts(config=config), takes=signature_of(module.forward), builders=BUILDERS)
+    return Request(
+        module=module,
+        facts=Facts(config=config),
+        takes=signature_of(entry_point(module)),
+        builders=BUILDERS,
+    )
 
 
 def _roots(
@@ -171,5 +180,5 @@ def _starts(request: Request) -> Iterator[Plan]:
     ]
     yield start(request, full)
     yield start(request, [name for name in full if name in needed or name in request.pinned])
-    if "input_ids" in request.takes:
+    if "input_ids" in request.takes and not request.pinned:
         yield start(request, [name for name in full if name in _PROMPT])

@@ -18,7 +18,7 @@ def input_ids(request: Request) -> list[torch.Tensor]:
     if isinstance(padding, int) and padding >= 0 and request.sequences > 1:
         ids[-1, length - PADDING :] = padding
     options = [ids]
-    channels = request.facts.number("num_codebooks", "num_code_groups", default=0)
+    channels = request.facts.number("num_codebooks", "num_code_groups", "n_codes_total", default=0)
     if channels:
         options.append(ids[..., None].repeat(1, 1, channels))
         options.append(ids[..., None].repeat(1, 1, channels + 1))

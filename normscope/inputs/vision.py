@@ -125,7 +125,9 @@ def streams(request: Request) -> list[torch.Tensor]:
     width = request.facts.number("hidden_size", "d_model", "embed_dim", default=64)
     wave = torch.randn(request.sequences, request.facts.number("channels", default=1), 3200)
     latent = torch.randn(request.sequences, width, 8)
-    return [torch.randn(request.sequences, 8, width), wave, latent]
+    deep = request.facts.number("latent_channels", "embed_dim", "hidden_size", default=width)
+    maps = torch.randn(request.sequences, deep, 8, 8)
+    return [torch.randn(request.sequences, 8, width), wave, latent, maps]
 
 
 def image_sizes(request: Request) -> list[torch.Tensor]:
@@ -184,6 +186,13 @@ def region_boxes(request: Request) -> list[torch.Tensor]:
     return [torch.rand(request.sequences, 4, request.facts.number("visual_pos_dim", default=4))]
 
 
+def high_resolution(request: Request) -> list[torch.Tensor]:
+    """The same images for a second tower that wants them larger."""
+    config = request.facts.first("high_res_vision_config")
+    size = getattr(config, "image_size", 1024)
+    return [torch.randn(request.sequences, channels(request), size, size)]
+
+
 def like_pixels(request: Request) -> list[torch.Tensor]:
     """A second image of the same size."""
     return [torch.randn_like(request.value("pixel_values"))]
@@ -225,6 +234,7 @@ VISION: dict[str, Any] = {
     "image_attention_mask": image_attention_mask,
     "encoder_hidden_states": encoder_states,
     "visual_embeds": region_features,
+    "high_res_pixel_values": high_resolution,
     "prompt_pixel_values": like_pixels,
     "prompt_masks": like_pixels,
 }

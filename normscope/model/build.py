@@ -1,8 +1,9 @@
 """Checkpoint -> module on `meta`: the code and config of a model, without its weights."""
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,11 +14,13 @@ from torch.utils._device import _device_constructors
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
+from normscope.model.configs import choose_experts
 from normscope.model.configuration import model_class, read_config, refused
+from normscope.model.defaults import fill_in
 from normscope.model.factory import call_factory
 from normscope.model.quiet import quiet_transformers
 
-LARGEST_REAL = 1 << 21
+LARGEST_REAL = 1 << 20
 """Elements up to which a buffer is computed for real instead of staying on `meta`."""
 
 
@@ -35,6 +38,8 @@ class BuiltModel:
     """Number of distinct parameter elements."""
     inputs: tuple[tuple[Any, ...], Mapping[str, Any]] | None = None
     """Positional and keyword inputs that a `py:` factory gave along."""
+    assumed: tuple[str, ...] = ()
+    """What was filled into a default config that cannot run as it is."""
 
 
 def build_on_meta(
@@ -50,9 +55,10 @@ def build_on_meta(
         return _described(checkpoint, module, None, inputs)
     with quiet_transformers():
         config = read_config(checkpoint, trust_remote_code=trust_remote_code)
-        chosen = _dtype(checkpoint, config, dtype)
+        assumed = fill_in(config) if checkpoint.kind is CheckpointKind.TYPE else ()
+        chosen = chosen_dtype(checkpoint, config, dtype)
         module = _build(checkpoint, config, chosen, trust_remote_code)
-    return _described(checkpoint, module, config, None)
+    return replace(_described(checkpoint, module, config, None), assumed=assumed)
 
 
 def _described(
@@ -74,9 +80,10 @@ def _described(
     )
 
 
-def _dtype(
+def chosen_dtype(
     checkpoint: Checkpoint, config: transformers.PretrainedConfig, wanted: str | None
 ) -> torch.dtype:
+    """Return the dtype asked for, else the checkpoint's, else float32."""
     if wanted is None:
         # `type:` has no weights that a dtype could belong to.
         named = None if checkpoint.kind is CheckpointKind.TYPE else getattr(config, "dtype", None)
@@ -113,36 +120,28 @@ def _first_that_builds(
     checkpoint: Checkpoint, name: str, build: Callable[[], nn.Module]
 ) -> nn.Module:
     """Build with real buffers, else wholly on `meta`: some code mixes the two while building."""
-    failures: list[Exception] = []
-    for placing in (_MetaWeights, lambda: torch.device("meta")):
+    try:
         try:
-            with placing(), _no_init_weights():
-                module = build()
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise NormscopeError(
-                FailureKind.OUT_OF_MEMORY, f"{checkpoint.target}: {name} does not fit in memory"
-            ) from error
-        except Exception as error:
-            failures.append(error)
-        else:
-            move_parameters_to_meta(module)
-            return module
-    raise refused(checkpoint, name, failures[0]) from failures[0]
+            return _built(_MetaWeights(), build)
+        except _MIXING:
+            return _built(torch.device("meta"), build)
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise NormscopeError(
+            FailureKind.OUT_OF_MEMORY, f"{checkpoint.target}: {name} does not fit in memory"
+        ) from error
+    except Exception as error:
+        raise refused(checkpoint, name, error) from error
 
 
-def choose_experts(config: transformers.PretrainedConfig) -> None:
-    """Make each mixture of experts run without a loop over which expert got tokens."""
-    for part in configs_in(config):
-        if hasattr(type(part), "_experts_implementation"):
-            part._experts_implementation = "batched_mm"
+_MIXING = (RuntimeError, NotImplementedError, TypeError, ValueError)
+"""What an operation raises that is given a real value and one on `meta`."""
 
 
-def configs_in(config: transformers.PretrainedConfig) -> Iterator[transformers.PretrainedConfig]:
-    """Yield a config and the configs within it, outermost first."""
-    yield config
-    for value in vars(config).values():
-        if isinstance(value, transformers.PretrainedConfig):
-            yield from configs_in(value)
+def _built(placing: AbstractContextManager[Any], build: Callable[[], nn.Module]) -> nn.Module:
+    with placing, _no_init_weights():
+        module = build()
+    move_parameters_to_meta(module)
+    return module.eval()
 
 
 class _MetaWeights(TorchFunctionMode):
@@ -188,13 +187,9 @@ def move_parameters_to_meta(module: nn.Module) -> None:
 @contextmanager
 def _no_init_weights() -> Iterator[None]:
     """Skip initialization: nothing looks at the values of weights."""
-    try:
-        from transformers.initialization import no_init_weights
-    except ImportError:  # before transformers 5.0
-        try:
-            from transformers.modeling_utils import no_init_weights
-        except ImportError:
-            no_init_weights = nullcontext
-    context: AbstractContextManager[Any] = no_init_weights()
-    with context:
+    for place in ("transformers.initialization", "transformers.modeling_utils"):  # 5.x, 4.x
+        found = getattr(importlib.import_module(place), "no_init_weights", None)
+        if found is not None:
+            break
+    with nullcontext() if found is None else found():
         yield

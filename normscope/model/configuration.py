@@ -29,7 +29,7 @@ def read_config(
     Raises `NormscopeError` for an unknown model type, for remote code that is not trusted, and
     for values that the config class refuses.
     """
-    raw = {key: value for key, value in (checkpoint.config or {}).items()}
+    raw = dict(checkpoint.config or {})
     for key in _MACHINE_KEYS:
         raw.pop(key, None)
     native = _native_config_class(checkpoint)

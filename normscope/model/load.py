@@ -11,7 +11,7 @@ from torch import nn
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
-from normscope.model.build import _dtype
+from normscope.model.build import chosen_dtype
 from normscope.model.configuration import model_class, read_config, refused
 from normscope.model.factory import call_factory
 from normscope.model.quiet import quiet_transformers
@@ -49,26 +49,38 @@ def load_model(
     directory = _with_weights(checkpoint)
     with quiet_transformers():
         config = read_config(checkpoint, trust_remote_code=trust_remote_code)
-        chosen = model_class(checkpoint, config) or transformers.AutoModel
-        options: dict[str, Any] = {"trust_remote_code": True} if trust_remote_code else {}
-        try:
-            module, info = chosen.from_pretrained(
-                str(directory),
-                config=config,
-                dtype=_dtype(checkpoint, config, dtype),
-                local_files_only=True,
-                use_safetensors=True,
-                output_loading_info=True,
-                **options,
-            )
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise NormscopeError(
-                FailureKind.OUT_OF_MEMORY, f"{checkpoint.target}: the weights do not fit in memory"
-            ) from error
-        except Exception as error:
-            raise _damaged(checkpoint, error) from error
+        options: dict[str, Any] = {"dtype": chosen_dtype(checkpoint, config, dtype)}
+        if trust_remote_code:
+            options["trust_remote_code"] = True
+        module, info = _from_files(checkpoint, config, directory, options)
     _require_all(checkpoint, info["missing_keys"], info["mismatched_keys"])
     return _described(checkpoint, module, config, device)
+
+
+def _from_files(
+    checkpoint: Checkpoint,
+    config: transformers.PretrainedConfig,
+    directory: Path,
+    options: dict[str, Any],
+) -> tuple[nn.Module, dict[str, Any]]:
+    """Return the module, and transformers' account of what the files lacked."""
+    try:
+        chosen: Any = model_class(checkpoint, config) or transformers.AutoModel
+        module, info = chosen.from_pretrained(
+            str(directory),
+            config=config,
+            local_files_only=True,
+            use_safetensors=True,
+            output_loading_info=True,
+            **options,
+        )
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise NormscopeError(
+            FailureKind.OUT_OF_MEMORY, f"{checkpoint.target}: the weights do not fit in memory"
+        ) from error
+    except Exception as error:
+        raise _damaged(checkpoint, error) from error
+    return module, info
 
 
 def load_tokenizer(checkpoint: Checkpoint) -> transformers.PreTrainedTokenizerBase | None:

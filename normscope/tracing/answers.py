@@ -18,7 +18,7 @@ aten = torch.ops.aten
 Answer = tuple[Any, str]
 """The result in place of the operation's own, and how the report words it; "" for a known one."""
 
-MOST_PLACES = 32
+MOST_PLACES = 16
 """How many true elements a search finds: code loops over them (experts that got tokens)."""
 
 LARGEST_REAL = 1 << 22
@@ -28,7 +28,12 @@ LARGEST_REAL = 1 << 22
 def _scalar(tensor: torch.Tensor, asked: Asked) -> Answer:
     if tensor.dtype is torch.bool:
         # `if mask.all():` takes the shortcut, `if isnan(x).any():` does not.
-        value: Any = not asked.none_true and asked.operation in {"all", "_is_all_true", "eq", "equal"}
+        value: Any = not asked.none_true and asked.operation in {
+            "all",
+            "_is_all_true",
+            "eq",
+            "equal",
+        }
     elif tensor.is_complex():
         value = 1j
     elif tensor.is_floating_point():
@@ -113,7 +118,8 @@ def _bincount(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer:
 
 def _split(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answer | None:
     """Make sizes that came from such answers add up: the last part takes the rest."""
-    tensor, sizes, axis = (*args, *([kwargs.get("dim", 0)] if len(args) < 3 else ()))
+    tensor, sizes = args[:2]
+    axis = args[2] if len(args) > 2 else kwargs.get("dim", 0)
     rest = tensor.shape[axis] - sum(sizes)
     if set(sizes) != {1} or rest <= 0:
         return None

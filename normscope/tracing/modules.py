@@ -70,9 +70,7 @@ def module_tree(root: nn.Module) -> dict[str, Module]:
             path=path,
             class_name=type(module).__qualname__,
             is_list=isinstance(module, nn.ModuleList | nn.Sequential),
-            children=tuple(
-                paths[id(child)] for child in module.children() if id(child) in paths
-            ),
+            children=tuple(paths[id(child)] for child in module.children() if id(child) in paths),
             parameters=tuple(
                 f"{path}.{name}" if path else name
                 for name, _ in module.named_parameters(recurse=False)

@@ -33,7 +33,7 @@ class Recorder(TorchDispatchMode):
     """Records nodes while it is active; `nodes`, `stack` and `assumptions` are its result."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.nodes: list[Node] = []
         self.stack = CallStack()
         self.assumptions: dict[Assumption, None] = {}

@@ -1,0 +1,100 @@
+"""One branch of a traced graph -> the operands and values at which it is cut to look at it.
+
+All of it is read off the plain graph, in which a norm is arithmetic like any other.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from normscope.graph import Graph
+from normscope.operations import INTEGER_DTYPES, mixes
+from normscope.residuals import Branch
+from normscope.residuals.ancestry import nodes_between
+from normscope.verification.rerun import Edge
+
+_MOST_WAISTS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cuts:
+    """Where a branch is changed and looked at."""
+
+    into_branch: tuple[Edge, ...]
+    """Every operand by which the branch reads the stream value."""
+    into_skip: tuple[Edge, ...]
+    """Every operand by which the skip does; none where the add reads the stream value itself."""
+    entries: tuple[Edge, ...]
+    """The operands of its first mixing operations that come from the stream."""
+    waists: tuple[int, ...]
+    """The values behind its last mixing operation that all of the branch goes through."""
+    skip: Edge
+    """The add's operand from the skip."""
+    branch: Edge
+    """The add's operand from the branch."""
+    output: int
+    """The branch's last value, which may be one part of the add's operand."""
+
+
+def cuts_of(graph: Graph, branch: Branch) -> Cuts:
+    """Find the cuts of one branch."""
+    add = branch.add
+    nodes = nodes_between(graph, add.stream, branch.output)
+    beside = nodes_between(graph, add.stream, add.skip) if add.skip > add.stream else frozenset()
+    operands = graph.nodes[add.node].operands
+    return Cuts(
+        into_branch=_edges_from(graph, add.stream, nodes or {add.node}),
+        into_skip=_edges_from(graph, add.stream, beside),
+        entries=_entries(graph, add.stream, nodes or {add.node}),
+        waists=_waists(graph, nodes, branch.output),
+        skip=Edge(reader=add.node, position=operands.index(add.skip)),
+        branch=Edge(reader=add.node, position=operands.index(add.branch)),
+        output=branch.output,
+    )
+
+
+def _edges_from(graph: Graph, value: int, readers: Iterable[int]) -> tuple[Edge, ...]:
+    return tuple(
+        Edge(reader=reader, position=position)
+        for reader in sorted(readers)
+        for position, operand in enumerate(graph.nodes[reader].operands)
+        if operand == value and graph.nodes[reader].operation not in {"write", "getitem"}
+    )
+
+
+def _entries(graph: Graph, stream: int, nodes: Iterable[int]) -> tuple[Edge, ...]:
+    reached = {stream}
+    found: list[Edge] = []
+    for index in sorted(nodes):
+        node = graph.nodes[index]
+        places = [place for place, operand in enumerate(node.operands) if operand in reached]
+        if places and mixes(node.operation):
+            found += [Edge(reader=index, position=place) for place in places]
+        elif places:
+            reached.add(index)
+    return tuple(
+        edge
+        for edge in found
+        if graph.nodes[graph.nodes[edge.reader].operands[edge.position]].dtype
+        not in INTEGER_DTYPES
+    )
+
+
+def _waists(graph: Graph, nodes: frozenset[int], output: int) -> tuple[int, ...]:
+    """Return the values behind the last mixing operation that no path goes around."""
+    last_mix = max((index for index in nodes if mixes(graph.nodes[index].operation)), default=None)
+    if last_mix is None:
+        return ()
+    furthest = 0
+    found: list[int] = []
+    for index in sorted(nodes):
+        own = graph.nodes[index]
+        if index >= last_mix and furthest <= index and own.output == 0:
+            found.append(index)
+        readers = [reader for reader in graph.consumers[index] if reader in nodes]
+        furthest = max((furthest, *readers))
+    return tuple(index for index in found if _is_real(graph, index))[:_MOST_WAISTS]
+
+
+def _is_real(graph: Graph, index: int) -> bool:
+    node = graph.nodes[index]
+    return node.operation != "write" and node.dtype not in INTEGER_DTYPES

@@ -1,0 +1,112 @@
+"""Norm reports + the modules they name -> each fact beside what a probe recovers."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from torch import nn
+
+from normscope.inspection import NormReport
+from normscope.norms import EpsPosition, NormKind
+from normscope.verification.norm_layout import Layout, layouts
+from normscope.verification.norm_probe import ObservedNorm, probe_norm
+from normscope.verification.randomize import randomized
+from normscope.verification.verdict import NormCheck, NotChecked, VerifiedNorm
+
+_EPS_CLOSE = 0.05
+_LARGEST = 1 << 20
+"""Features beyond which a norm is not probed."""
+
+
+def verify_norms(
+    root: nn.Module, reports: Sequence[NormReport]
+) -> Iterator[VerifiedNorm | NotChecked]:
+    """Probe each norm that is a module, alone and with random parameters."""
+    for report in reports:
+        if report.call > 0 or report.calls == 0:
+            continue
+        yield verify_norm(root, report)
+
+
+def verify_norm(root: nn.Module, report: NormReport) -> VerifiedNorm | NotChecked:
+    """Compare one report with its module under `root`, which may lie on `meta`."""
+    if report.module is None:
+        return NotChecked(what=report.name, reason="it is no module of its own")
+    if math.prod(report.shape) > _LARGEST:
+        return NotChecked(what=report.name, reason="it is too large to probe")
+    module = root.get_submodule(report.module)
+    failure = "its report names no shape"
+    for layout in layouts(report):
+        twin = randomized(module)
+        if report.kind == NormKind.BATCH:
+            # Its statistics are then those of the input, not stored ones.
+            twin.train()
+        try:
+            observed = probe_norm(twin, layout)
+        except Exception as error:  # noqa: BLE001  # whatever the module's forward raises
+            failure = f"it does not run alone: {type(error).__name__}: {_first_line(error)}"
+            continue
+        if report.kind == NormKind.BATCH and observed.count == 1:
+            return NotChecked(what=report.name, reason="it normalizes by stored statistics")
+        return VerifiedNorm(
+            name=report.name,
+            module=report.module,
+            checks=tuple(compared(report, observed, layout)),
+        )
+    return NotChecked(what=report.name, reason=failure)
+
+
+def compared(report: NormReport, observed: ObservedNorm, layout: Layout) -> Iterator[NormCheck]:
+    """Yield each fact of a report beside the observed one."""
+    if observed.kind is None:
+        seen = f"no known formula (residual {observed.residual:.1g})"
+        if observed.count == 1:
+            seen = "no statistic of its input"
+        yield _check("kind", report.kind, seen, agrees=False)
+        return
+    yield _check("kind", report.kind, observed.kind.value)
+    yield _check("axes", _axes(layout.reported_axes), _axes(observed.axes))
+    yield _check("groups", str(report.groups or 1), str(observed.groups))
+    yield _check("gain", report.gain, observed.gain.value)
+    yield _check("bias", str(report.bias).lower(), str(observed.bias).lower())
+    yield _check("eps", _number(report.eps), _number(observed.eps), agrees=_eps(report, observed))
+    if observed.eps is not None:
+        yield _check("eps_position", report.eps_position, observed.eps_position.value)
+
+
+def _check(fact: str, reported: str, observed: str, *, agrees: bool | None = None) -> NormCheck:
+    return NormCheck(
+        fact=fact,
+        reported=reported,
+        observed=observed,
+        agrees=reported == observed if agrees is None else agrees,
+    )
+
+
+
+
+
+
+def _axes(axes: tuple[int, ...]) -> str:
+    return ", ".join(str(axis) for axis in axes)
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"
+
+
+def _eps(report: NormReport, observed: ObservedNorm) -> bool:
+    """Compare eps in the units of the report: of a mean, or of a sum of squares or its root."""
+    if not report.eps or observed.eps is None:
+        return not report.eps and observed.eps is None
+    units = {1.0}
+    if report.kind in {NormKind.L2, NormKind.RMS}:
+        inside = observed.eps_position is EpsPosition.INSIDE
+        units.add(observed.count if inside else observed.count**0.5)
+    seen = [observed.eps * unit for unit in units]
+    if observed.eps_position is EpsPosition.CLAMP:
+        seen += [value**2 for value in seen]
+    return any(math.isclose(report.eps, value, rel_tol=_EPS_CLOSE) for value in seen)
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "no message")

@@ -1,0 +1,57 @@
+"""nn.Module, on `meta` or not -> a copy of it in float32 on the CPU, every parameter random.
+
+A norm of a normalized value changes nothing where its gain is one, so nothing may keep the values
+that initialization gives: gains and biases lie in [0.5, 1.5], weights keep the size of what they
+read.
+"""
+
+import copy
+import math
+
+import torch
+from torch import nn
+from torch.nn.modules.conv import _ConvNd
+
+
+def randomized(module: nn.Module, seed: int = 0) -> nn.Module:
+    """Return the copy, in eval mode; buffers that hold content keep it.
+
+    The module itself is left as it is.
+    """
+    twin = copy.deepcopy(module).eval()
+    source = torch.Generator().manual_seed(seed)
+    made: dict[int, nn.Parameter] = {}
+    for owner in twin.modules():
+        for name, value in owner._parameters.items():
+            if value is None:
+                continue
+            if id(value) not in made:
+                random = _random(owner, value, source)
+                made[id(value)] = nn.Parameter(random, requires_grad=False)
+            owner._parameters[name] = made[id(value)]
+        for name, buffer in owner._buffers.items():
+            if buffer is not None:
+                owner._buffers[name] = _real(buffer)
+    return twin
+
+
+def _random(owner: nn.Module, value: torch.Tensor, source: torch.Generator) -> torch.Tensor:
+    if not value.is_floating_point():
+        return torch.zeros(value.shape, dtype=value.dtype)
+    if value.numel() == max(value.shape, default=1):
+        return torch.rand(value.shape, generator=source) + 0.5
+    return torch.randn(value.shape, generator=source) / math.sqrt(_fan_in(owner, value))
+
+
+def _fan_in(owner: nn.Module, value: torch.Tensor) -> int:
+    """Return how many elements are summed up with this weight."""
+    if isinstance(owner, nn.Embedding):
+        return 1
+    return math.prod(value.shape[1:]) if isinstance(owner, _ConvNd) else value.shape[-1]
+
+
+def _real(buffer: torch.Tensor) -> torch.Tensor:
+    if not buffer.is_floating_point():
+        on_meta = buffer.is_meta
+        return torch.zeros(buffer.shape, dtype=buffer.dtype) if on_meta else buffer.cpu()
+    return torch.ones(buffer.shape) if buffer.is_meta else buffer.float().cpu()
