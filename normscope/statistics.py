@@ -165,13 +165,17 @@ def summarize(values: Sequence[float]) -> MomentsSummary:
     if not values:
         return MomentsSummary(median=math.nan, p99=math.nan, maximum=math.nan, at_token=None)
     ordered = sorted(values, key=_nan_last)
-    greatest = max(range(len(values)), key=lambda index: (_nan_last(values[index]), -index))
     return MomentsSummary(
         median=_quantile(ordered, 0.5),
         p99=_quantile(ordered, 0.99),
         maximum=ordered[-1],
-        at_token=greatest,
+        at_token=max(range(len(values)), key=lambda index: (_nan_last(values[index]), -index)),
     )
+
+
+def greatest(values: Sequence[float]) -> float:
+    """Return the greatest of at least one value, NaN where one of them is."""
+    return max(values, key=_nan_last)
 
 
 def _nan_last(value: float) -> tuple[bool, float]:

@@ -66,7 +66,7 @@ def measure_checkpoint(target: str, options: MeasureOptions) -> Statistics:
     options = replace(options, device=usable_device(options.device))
     checkpoint = resolve_checkpoint(target, revision=options.revision, offline=options.offline)
     ready = _ready(checkpoint, options)
-    tokenizer = load_tokenizer(checkpoint) if options.texts or options.input_ids else None
+    tokenizer = _tokenizer(checkpoint)
     sequences = _sequences(target, tokenizer, options)
     statistics = measure_batches(
         ready.module,
@@ -106,6 +106,23 @@ def _facts(checkpoint: Checkpoint, model: BuiltModel | LoadedModel) -> ModelFact
         parameters=model.parameters,
         dtype=model.dtype,
     )
+
+
+def _tokenizer(checkpoint: Checkpoint) -> Any:
+    """Return the checkpoint's tokenizer, or None where it has no file of one.
+
+    transformers 5.24 makes up an empty tokenizer for some model types that lack one.
+    """
+    directory = checkpoint.directory
+    names = [file.name for file in directory.iterdir()] if directory is not None else []
+    given = any(
+        name.startswith(_TOKENIZER_NAMES) or name.endswith(_TOKENIZER_SUFFIXES) for name in names
+    )
+    return load_tokenizer(checkpoint) if given else None
+
+
+_TOKENIZER_NAMES = ("tokenizer", "vocab", "spiece", "sentencepiece")
+_TOKENIZER_SUFFIXES = (".model", ".tiktoken")
 
 
 def _sequences(target: str, tokenizer: Any, options: MeasureOptions) -> Sequences:

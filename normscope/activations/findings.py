@@ -3,9 +3,15 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from normscope.statistics import Moments, NormStatistics, Statistics, StatisticsFinding, Token
+from normscope.statistics import (
+    Moments,
+    NormStatistics,
+    Statistics,
+    StatisticsFinding,
+    Token,
+    summarize,
+)
 
 LARGEST_FLOAT16 = 65504.0
 LARGEST_SQUARED_IN_FLOAT16 = 255.0
@@ -136,7 +142,7 @@ def _sinks_before(norm: NormStatistics, thresholds: Thresholds) -> Iterator[_Sin
     # The median of one or two tokens says nothing of a third.
     if before is None or norm.rows_per_token != 1 or len(before.variance) < 3:
         return
-    usual = median(before.variance)
+    usual = summarize(before.variance).median
     for token, variance in enumerate(before.variance):
         if usual > 0 and variance > thresholds.sink * usual:
             yield _Sink(norm=norm, token=token, variance=variance, share=variance / usual)

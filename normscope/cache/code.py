@@ -14,7 +14,7 @@ def code_digest(folders: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for folder in sorted(folders):
         for name, size, changed in sorted(_sources(folder)):
-            digest.update(f"{folder / name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
+            digest.update(f"{folder}\0{name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 

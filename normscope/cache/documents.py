@@ -30,7 +30,8 @@ def restored(kind: type[Kind], value: Any) -> Kind:
 
     Raises `TypeError`, `KeyError` or `ValueError` where `value` is no such thing.
     """
-    found: Kind = _reader(kind)(value)
+    annotation: Any = kind
+    found: Kind = _reader(annotation)(value)
     return found
 
 

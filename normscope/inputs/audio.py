@@ -100,7 +100,7 @@ def decoder_frames(request: Request) -> list[torch.Tensor]:
 def samples_mask(request: Request) -> list[torch.Tensor]:
     """Every sample counts; of the shape of the waves, or without their channel axis."""
     if "input_values" not in request.takes:
-        return []
+        return features_mask(request)
     wave = torch.ones_like(request.value("input_values"), dtype=torch.int64)
     return [wave, wave[:, 0]] if wave.ndim > 2 else [wave]
 

@@ -17,7 +17,7 @@ ON_DEMAND = frozenset(
         "bbox",
         "attention_mask",
         "decoder_attention_mask",
-        "inputs_embeds",
+        "mask",
         "query_embeds",
         "audio_codes",
         "lang_ids",
@@ -42,3 +42,9 @@ ON_DEMAND = frozenset(
     }
 )
 """Given where forward() needs them or a failure asks for them."""
+
+STAND_INS: Mapping[str, str] = {"inputs_embeds": "input_ids"}
+"""Given only where forward() needs them or a failure names them, and then without the other."""
+
+GIVEN = frozenset(BUILDERS) - ON_DEMAND - set(STAND_INS)
+"""Given wherever forward() takes them."""

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from normscope.errors import NormscopeError
-from normscope.inputs.builders import BUILDERS, ON_DEMAND
+from normscope.inputs.builders import BUILDERS, GIVEN
 from normscope.inputs.plan import start
 from normscope.inputs.request import Request
 from normscope.inputs.signature import signature_of
@@ -64,7 +64,7 @@ def _probed(
     names = [
         name
         for name in takes.names
-        if name in BUILDERS and (name in takes.required or name not in ON_DEMAND)
+        if name in GIVEN or (name in BUILDERS and name in takes.required)
     ]
     try:
         inputs, graph = first_that_runs(asked, [start(asked, names)], trace, probe)

@@ -88,10 +88,19 @@ def per_sequence(request: Request) -> list[torch.Tensor]:
 
 def stream(request: Request) -> list[torch.Tensor]:
     """Vectors of the model's width in place of tokens; [sequences, length, width]."""
-    if "input_ids" in request.takes:
-        return []
     width = request.facts.number("hidden_size", "d_model", "embed_dim", default=64)
     return [torch.randn(request.sequences, TOKENS, width)]
+
+
+def actions_so_far(request: Request) -> list[torch.Tensor]:
+    """Embedded actions of a robot's policy; [sequences, length, width]."""
+    width = getattr(request.facts.first("dit_config"), "hidden_size", 64)
+    return [torch.randn(request.sequences, TOKENS, width)]
+
+
+def every_step(request: Request) -> list[torch.Tensor]:
+    """Every step counts; [sequences, length]."""
+    return [torch.ones(request.sequences, TOKENS, dtype=torch.bool)]
 
 
 def queries(request: Request) -> list[torch.Tensor]:
@@ -139,7 +148,8 @@ OTHERS: dict[str, Any] = {
     "inputs": stream,
     "inputs_embeds": stream,
     "noise_embeds": stream,
-    "action_embeds": stream,
+    "action_embeds": actions_so_far,
+    "mask": every_step,
     "context_hidden_states": contexts,
     "query_embeds": queries,
     "latents": latents,

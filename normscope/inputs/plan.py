@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from normscope.inputs.builders import BUILDERS, ON_DEMAND
+from normscope.inputs.builders import BUILDERS, ON_DEMAND, STAND_INS
 from normscope.inputs.example import ExampleInputs
 from normscope.inputs.request import Request
 
@@ -48,8 +48,11 @@ def changed(request: Request, plan: Plan, reason: str) -> Iterator[Plan]:
     """Yield a failed plan with what the failure names, with other options, and with less."""
     mentioned = plan
     for name in request.takes.names:
-        if name not in plan.choices and name in reason and _options(request, name):
+        named = name in reason and name not in plan.choices and name not in STAND_INS
+        if named and _options(request, name):
             mentioned = mentioned.with_choice(name)
+        if name in STAND_INS and name in reason and _options(request, name):
+            yield plan.with_choice(name).without(STAND_INS[name])
     yield mentioned
     for name, option in plan.choices.items():
         for other in range(option + 1, len(_options(request, name))):

@@ -10,7 +10,7 @@ from torch import nn
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph
-from normscope.inputs.builders import BUILDERS, ON_DEMAND
+from normscope.inputs.builders import BUILDERS, GIVEN
 from normscope.inputs.example import ExampleInputs
 from normscope.inputs.facts import Facts
 from normscope.inputs.modalities import Modality, modalities_of
@@ -176,7 +176,7 @@ def _starts(request: Request) -> Iterator[Plan]:
         if (name in needed and name in request.takes)
         or name in request.pinned
         or (name in _PROMPT and "input_ids" in request.takes)
-        or (name in BUILDERS and name not in ON_DEMAND and not request.placeholders)
+        or (name in GIVEN and not request.placeholders)
     ]
     yield start(request, full)
     yield start(request, [name for name in full if name in needed or name in request.pinned])

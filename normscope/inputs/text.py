@@ -95,6 +95,11 @@ def plain_ids(request: Request) -> list[torch.Tensor]:
     return [_plain_ids(request, TOKENS)]
 
 
+def task(request: Request) -> list[torch.Tensor]:
+    """The task as text, of the one length that its network takes; [sequences, length]."""
+    return [_plain_ids(request, request.facts.number("task_seq_len", default=TOKENS))]
+
+
 def plain_mask(request: Request) -> list[torch.Tensor]:
     """Every token of the second text counts."""
     return [torch.ones(request.sequences, TOKENS, dtype=torch.int64)]
@@ -112,6 +117,6 @@ TEXT: dict[str, Any] = {
     "decoder_attention_mask": decoder_mask,
     "qformer_input_ids": plain_ids,
     "qformer_attention_mask": plain_mask,
-    "task_inputs": plain_ids,
+    "task_inputs": task,
     "text_inputs": plain_ids,
 }

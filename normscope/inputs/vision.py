@@ -11,6 +11,7 @@ from normscope.inputs.stems import first_width
 
 DEFAULT_SIDE = 224
 LARGEST_SIDE = 1024
+MOST_PATCHES = 4096
 EVEN_SIDE = 448
 """A multiple of every usual patch, and of windows of them."""
 
@@ -66,21 +67,26 @@ def pixel_values(request: Request) -> list[torch.Tensor]:
         full = image
     frames = request.facts.number("num_frames", "frames_per_clip", scope=Scope.VISION, default=0)
     stacked = image[:, None]
-    flat = [torch.randn(count, rows(request) ** 2, width) for width in patch_widths(request)]
+    whole = max((side(request)[0] // patch(request)) * (side(request)[1] // patch(request)), 1)
+    flat = [
+        torch.randn(count, places, width)
+        for places in dict.fromkeys((rows(request) ** 2, min(whole, MOST_PATCHES)))
+        for width in patch_widths(request)
+    ]
     options = [image, stacked, stacked[:, None]]
     if frames:
-        options.insert(0, stacked.expand(-1, frames, -1, -1, -1))
+        options.insert(0, stacked.repeat(1, frames, 1, 1, 1))
     if _PATCHED & set(request.takes.names):
         size = patch(request)
         strip = torch.randn(1, channels(request), size, size * count * rows(request) ** 2)
         return [*flat, strip, *options]
-    tiles = request.facts.number("max_num_tiles", scope=Scope.VISION, default=0)
-    if tiles:
-        options.insert(0, stacked[:, None].repeat(1, 1, tiles, 1, 1, 1))
-    pair = stacked.repeat(1, 2, 1, 1, 1)
+    most = request.facts.number("max_num_tiles", scope=Scope.VISION, default=0)
+    if most:
+        options.insert(0, stacked[:, None].repeat(1, 1, most, 1, 1, 1))
     larger = image.repeat(1, 1, 4, 4) if max(side(request)) < EVEN_SIDE else image
     even = torch.randn(count, channels(request), EVEN_SIDE, EVEN_SIDE)
-    rest = [*options, pair, *flat, larger, even]
+    tiles = [stacked.repeat(1, number, 1, 1, 1) for number in (2, 3, 5)]
+    rest = [*options, *tiles, *flat, larger, even, even[:, None]]
     return rest if full is image else [*rest, full]
 
 
@@ -96,7 +102,7 @@ def videos(request: Request) -> list[torch.Tensor]:
         return packed(request)
     frames = request.facts.number("num_frames", "frames_per_clip", scope=Scope.VISION, default=2)
     frame = torch.randn(request.sequences, 1, channels(request), *side(request))
-    return [frame.expand(-1, frames, -1, -1, -1)]
+    return [frame.repeat(1, frames, 1, 1, 1)]
 
 
 def grid(request: Request) -> list[torch.Tensor]:
@@ -127,7 +133,25 @@ def streams(request: Request) -> list[torch.Tensor]:
     latent = torch.randn(request.sequences, width, 8)
     deep = request.facts.number("latent_channels", "embed_dim", "hidden_size", default=width)
     maps = torch.randn(request.sequences, deep, 8, 8)
-    return [torch.randn(request.sequences, 8, width), wave, latent, maps]
+    stem = first_width(request.module, Scope.AUDIO, (nn.Linear, nn.Conv1d)) or width
+    widths = dict.fromkeys((width, stem))
+    return [*(torch.randn(request.sequences, 8, each) for each in widths), wave, latent, maps]
+
+
+def flattened_patches(request: Request) -> list[torch.Tensor]:
+    """Row, column and values of each patch; [images, patches, 2 + values of a patch]."""
+    places = positions(request)[0] + 1
+    return [
+        torch.cat([places, torch.randn(*places.shape[:2], width)], -1)
+        for width in patch_widths(request)
+    ]
+
+
+def image_places(request: Request) -> list[torch.Tensor]:
+    """Where the image stands in the prompt: at its first tokens; [sequences, length]."""
+    mask = torch.zeros_like(request.value("input_ids"))
+    mask[:, : mask.shape[1] // 2] = 1
+    return [mask]
 
 
 def image_sizes(request: Request) -> list[torch.Tensor]:
@@ -219,6 +243,8 @@ VISION: dict[str, Any] = {
     "video_grid_thw": grid,
     "grid_thw": grid,
     "image_sizes": image_sizes,
+    "flattened_patches": flattened_patches,
+    "image_embeds_position_mask": image_places,
     "pixel_mask": pixel_mask,
     "spatial_shapes": spatial_shapes,
     "target_sizes": spatial_shapes,

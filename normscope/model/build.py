@@ -140,6 +140,8 @@ _MIXING = (RuntimeError, NotImplementedError, TypeError, ValueError)
 def _built(placing: AbstractContextManager[Any], build: Callable[[], nn.Module]) -> nn.Module:
     with placing, _no_init_weights():
         module = build()
+    if isinstance(module, transformers.PreTrainedModel):
+        module.tie_weights()  # a part of the initialization that was skipped
     move_parameters_to_meta(module)
     return module.eval()
 

@@ -72,6 +72,7 @@ def _from_files(
             local_files_only=True,
             use_safetensors=True,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,  # they are refused below, by name
             **options,
         )
     except (torch.OutOfMemoryError, MemoryError) as error:
@@ -97,7 +98,8 @@ def load_tokenizer(checkpoint: Checkpoint) -> transformers.PreTrainedTokenizerBa
             raise refused(checkpoint, "the tokenizer", error) from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-    return found
+    # Without any file transformers may still make one, which knows no token.
+    return found if len(found.get_vocab()) > len(found.all_special_tokens) else None
 
 
 def _described(

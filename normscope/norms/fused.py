@@ -109,7 +109,8 @@ def _fused(
         input=node.operands[0],
         normalized=None if weight is not None or bias is not None else node.index,
         output=node.index,
-        interior=frozenset({node.index}),
+        # The saved statistics are outputs of the operation that nothing reads on.
+        interior=frozenset({node.index, *_unread_outputs(graph, node)}),
         axes=axes,
         shape=shape,
         groups=groups,
@@ -124,6 +125,14 @@ def _fused(
         gain_dtype=None if weight is None else graph.nodes[weight].dtype,
         frozen_statistics=frozen_statistics,
     )
+
+
+def _unread_outputs(graph: Graph, node: Node) -> list[int]:
+    return [
+        reader
+        for reader in graph.consumers[node.index]
+        if graph.nodes[reader].operation == "getitem" and not graph.consumers[reader]
+    ]
 
 
 _BUILDERS: dict[str, Callable[[Graph, Node], Norm]] = {

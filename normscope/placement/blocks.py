@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from normscope.graph import Graph
 from normscope.operations import mixes
-from normscope.placement.lists import block_path, common_path, homogeneous_elements, is_within
+from normscope.placement.lists import block_path, homogeneous_elements, is_within
 from normscope.residuals import ResidualStream, StreamAdd
 
 
@@ -73,22 +73,28 @@ def _blocks_run_by_parent(
 
 
 def _branch_element(graph: Graph, add: StreamAdd, owner: str) -> str | None:
-    """Return the list element below `owner` that all mixing operations of the branches lie in."""
+    """Return the list element below `owner` that the branches' mixing operations lie in.
+
+    Where they lie in elements of one index of sibling lists, it is the first that runs.
+    """
     modules = [
         graph.nodes[index].module
         for branch in add.branches
-        for index in branch.nodes
+        for index in sorted(branch.nodes)
         if mixes(graph.nodes[index].operation)
     ]
-    common = common_path(modules)
-    if not is_within(common, owner) or common == owner:
-        return None
+    elements = [_outermost_element(graph, path, owner) for path in modules]
+    indices = {None if element is None else element.rpartition(".")[2] for element in elements}
+    return elements[0] if len(indices) == 1 else None
+
+
+def _outermost_element(graph: Graph, path: str, owner: str) -> str | None:
+    """Return what the owner loops over around `path`, and not a list inside its element."""
     elements = [
         element
-        for element in homogeneous_elements(graph, common)
+        for element in homogeneous_elements(graph, path)
         if is_within(element, owner) and element != owner
     ]
-    # The outermost: what the parent loops over, and not a list inside its element.
     return elements[-1] if elements else None
 
 
@@ -130,10 +136,15 @@ def _numbered(
 
 
 def _enclosing_call(graph: Graph, call: int, path: str) -> int:
-    """Return the run of the module at `path` around a call; the parent's where it is none."""
+    """Return the run of the module at `path` around a call.
+
+    Where the module was run by its forward alone, or the parent wrote the add, it is the run of the
+    parent that stands for it.
+    """
     current: int | None = call
     while current is not None:
-        if graph.calls[current].path == path:
+        found = graph.calls[current]
+        if found.path == path or not is_within(found.path, path):
             return current
-        current = graph.calls[current].parent
+        current = found.parent
     return call

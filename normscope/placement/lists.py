@@ -41,19 +41,6 @@ def is_within(path: str, outer: str) -> bool:
     return outer == "" or path == outer or path.startswith(f"{outer}.")
 
 
-def common_path(paths: list[str]) -> str:
-    """Return the deepest module path that all paths lie in."""
-    if not paths:
-        return ""
-    parts = [path.split(".") if path else [] for path in paths]
-    common: list[str] = []
-    for names in zip(*parts, strict=False):
-        if len(set(names)) > 1:
-            break
-        common.append(names[0])
-    return ".".join(common)
-
-
 def _elements_around(graph: Graph, path: str) -> list[str]:
     parts = path.split(".")
     prefixes = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]

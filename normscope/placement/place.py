@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 from normscope.graph import Graph
 from normscope.norms import Norm
+from normscope.placement.after_norm import norms_before_skips, shared_trunk_norms
 from normscope.placement.blocks import BlockKey, assign_blocks
 from normscope.placement.lists import is_within, pattern, stack_path
 from normscope.placement.roles import role_outside, stack_starts
 from normscope.placement.sites import PlacedBranch, place_branch
-from normscope.placement.skipless import SkiplessBranch, skipless_branches
+from normscope.placement.skipless import SkiplessBranch, adds_inside, skipless_branches
 from normscope.placement.trunk import trunk_norms
 from normscope.placement.vocabulary import Placement, Role, Site
-from normscope.residuals import ResidualStream
+from normscope.residuals import Branch, ResidualStream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +47,39 @@ def place_norms(graph: Graph, norms: Sequence[Norm], stream: ResidualStream) -> 
     """Place every norm of a condensed graph around the residual adds of its stream."""
     by_output = {norm.output: norm for norm in norms}
     keys = assign_blocks(graph, stream)
-    trunks = trunk_norms(graph, by_output, stream, keys)
+    trunks = shared_trunk_norms(by_output, keys, trunk_norms(graph, by_output, stream, keys))
+    before = norms_before_skips(graph, by_output, stream, keys, trunks)
+    skipless = skipless_branches(graph, stream, keys)
+    inside = adds_inside(stream, keys, skipless)
     placed: list[tuple[BlockKey, PlacedBranch]] = [
-        (keys[node], place_branch(graph, by_output, branch, trunks.get(node)))
+        (keys[node], _placed(graph, by_output, branch, trunks, before))
         for node, add in stream.adds.items()
+        if node not in inside
         for branch in add.branches
     ]
-    placed += [
-        (item.block, _without_skip(graph, by_output, item))
-        for item in skipless_branches(graph, stream, keys)
-    ]
+    placed += [(item.block, _without_skip(graph, by_output, item)) for item in skipless]
     blocks = _blocks(graph, placed)
     return PlacedModel(blocks=blocks, roles=_roles(graph, by_output, stream, keys, blocks))
+
+
+def _placed(
+    graph: Graph,
+    norms: Mapping[int, Norm],
+    branch: Branch,
+    trunks: Mapping[int, int],
+    before: Mapping[int, int],
+) -> PlacedBranch:
+    placed = place_branch(graph, norms, branch, trunks.get(branch.add.node))
+    norm = before.get(branch.add.node)
+    if norm is None:
+        return placed
+    return replace(
+        placed,
+        placement=Placement.OTHER,
+        formula=placed.formula.replace("x", "N(x)"),
+        sites={Site.BRANCH_INPUT: (norm,), **placed.sites},
+        reason="the skip is taken from the norm's output",
+    )
 
 
 def _without_skip(graph: Graph, norms: Mapping[int, Norm], item: SkiplessBranch) -> PlacedBranch:
@@ -162,9 +184,10 @@ def _roles(
         if block is not None and pattern(norm.owner) in trunk_lists:
             # The first norm of a stack whose other blocks end in it: `n = N(x); n + f(n)`.
             role = Role.TRUNK
-        elif output in on_skips or (
-            block is not None and output not in starts and role is not Role.FINAL
-        ):
+        elif block is not None and role is Role.FINAL:
+            # A second norm in a row at a block's end.
+            role = Role.TRUNK
+        elif output in on_skips or (block is not None and output not in starts):
             role = Role.INSIDE_BRANCH
         roles[output] = PlacedNorm(role=role, block=block)
     return roles
@@ -194,9 +217,13 @@ def _roles_in_branches(
 
 
 def _block_around(norm: Norm, blocks: Sequence[PlacedBlock]) -> str | None:
+    """Return the block that a norm lies in; a lone block that holds a stack is none."""
+    listed = [block.key.path for block in blocks if block.key.listed]
     around = [
         block.key.path
         for block in blocks
-        if block.key.path and is_within(norm.owner, block.key.path)
+        if block.key.path
+        and is_within(norm.owner, block.key.path)
+        and (block.key.listed or not any(is_within(path, block.key.path) for path in listed))
     ]
     return max(around, key=len) if around else None

@@ -8,6 +8,7 @@ from normscope.norms import Norm
 from normscope.operations import ACTIVATIONS, NORMALIZE
 from normscope.placement.vocabulary import Placement, Site, name_of_sites
 from normscope.residuals import Branch
+from normscope.residuals.branches import branch_tail
 from normscope.residuals.steps import Step, StepKind
 
 
@@ -30,7 +31,8 @@ def place_branch(
 ) -> PlacedBranch:
     """Read the sites of one branch off the condensed graph and name them."""
     entering = sorted({norm for entry in branch.entries for norm in entry.norms})
-    leaving, activated = _leaving(graph, branch, set(entering))
+    ending = _ending(graph, branch, set(entering))
+    leaving = list(ending.norms)
     inside = sorted(
         index
         for index in branch.nodes
@@ -47,32 +49,56 @@ def place_branch(
     }
     sites = {site: found for site, found in sites.items() if found}
     partial = bool(entering) and any(entry.bare for entry in branch.entries)
-    placement, reason = _name(graph, branch, frozenset(sites), partial=partial, activated=activated)
+    placement, reason = _name(graph, branch, frozenset(sites), ending, partial=partial)
     return PlacedBranch(
         branch=branch,
         placement=placement,
         sites=sites,
-        formula=_formula(branch, sites, leaving, partial=partial, activated=activated),
+        formula=_formula(branch, sites, ending, partial=partial),
         reason=reason,
     )
 
 
-def _leaving(graph: Graph, branch: Branch, entering: set[int]) -> tuple[list[int], bool]:
-    """Return the norms at the branch's end, and whether an activation follows them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ending:
+    """The norms at a branch's end, and why they are no plain output norm."""
+
+    norms: tuple[int, ...] = ()
+    activated: bool = False
+    summed: bool = False
+
+
+def _ending(graph: Graph, branch: Branch, entering: set[int]) -> _Ending:
+    """Find the norms between a branch's last computation and the add."""
     leaving = [step.node for step in branch.tail if step.kind is StepKind.NORM]
     end = branch.tail[-1].value if branch.tail else branch.output
     node = graph.nodes[end]
-    activated = False
+    activated = summed = False
     if not leaving and node.operation in ACTIVATIONS and node.operands:
-        before = node.operands[0]
-        if graph.nodes[before].operation == NORMALIZE and before in branch.nodes:
-            leaving, activated = [before], True
-    leaving = [norm for norm in leaving if norm not in entering]
-    return sorted(leaving), activated and bool(leaving)
+        leaving = [step.node for step in _tails(graph, branch, node.operands[:1])]
+        activated = bool(leaving)
+    elif not leaving and node.operation == "add":
+        leaving = [step.node for step in _tails(graph, branch, node.operands)]
+        summed = bool(leaving)
+    leaving = sorted(norm for norm in leaving if norm not in entering)
+    return _Ending(
+        norms=tuple(leaving), activated=activated and bool(leaving), summed=summed and bool(leaving)
+    )
+
+
+def _tails(graph: Graph, branch: Branch, addends: tuple[int, ...]) -> list[Step]:
+    """Return the norms that the addends of a branch's last sum end in."""
+    return [
+        step
+        for addend in addends
+        if addend in branch.nodes
+        for step in branch_tail(graph, branch.add, addend, branch.nodes)
+        if step.kind is StepKind.NORM
+    ]
 
 
 def _name(
-    graph: Graph, branch: Branch, sites: frozenset[Site], *, partial: bool, activated: bool
+    graph: Graph, branch: Branch, sites: frozenset[Site], ending: _Ending, *, partial: bool
 ) -> tuple[Placement, str | None]:
     operations = {graph.nodes[index].operation for index in branch.nodes}
     opaque = sorted(operation for operation in operations if "::" in operation)
@@ -84,7 +110,9 @@ def _name(
         return Placement.OTHER, "the skip mixes parallel streams"
     if partial:
         return Placement.OTHER, "only some of the branch's inputs are normalized"
-    if activated:
+    if ending.summed:
+        return Placement.OTHER, "the branch ends in a sum of normalized values"
+    if ending.activated:
         return Placement.OTHER, "an activation stands between the branch's norm and the add"
     name = name_of_sites(sites)
     return name, None if name is not Placement.OTHER else "norms at " + ", ".join(
@@ -99,26 +127,25 @@ def _is_projected(branch: Branch) -> bool:
 def _formula(
     branch: Branch,
     sites: Mapping[Site, tuple[int, ...]],
-    leaving: list[int],
+    ending: _Ending,
     *,
     partial: bool,
-    activated: bool,
 ) -> str:
     argument = "x"
     if Site.BRANCH_INPUT in sites:
         argument = "N(x), x" if partial else "N(x)"
-    outer, inner = _factors(branch, leaving)
+    outer, inner = _factors(branch, ending.norms)
     body = f"{inner}f({argument})"
-    if leaving:
+    if ending.norms:
         body = f"N({body})"
-    if activated:
+    if ending.activated:
         body = f"σ({body})"
     skip = _skip_formula(branch.add.steps)
     total = f"{skip} {branch.add.sign} {branch.add.branch_factor_text}{outer}{body}"
     return f"N({total})" if Site.TRUNK in sites else total
 
 
-def _factors(branch: Branch, leaving: list[int]) -> tuple[str, str]:
+def _factors(branch: Branch, leaving: tuple[int, ...]) -> tuple[str, str]:
     """Return the scales outside and inside of the branch's output norm."""
     outer: list[str] = []
     inner: list[str] = []

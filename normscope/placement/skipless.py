@@ -4,7 +4,7 @@ Some blocks change the width and so leave the skip out (a strided block of Mobil
 block of an audio encoder). What they compute is reported as `f(x)`, never hidden.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from normscope.graph import Graph
@@ -31,31 +31,81 @@ def skipless_branches(
     graph: Graph, stream: ResidualStream, blocks: Mapping[int, BlockKey]
 ) -> tuple[SkiplessBranch, ...]:
     """Return the computations without a skip in blocks of stacks whose other blocks have one."""
-    first_adds: dict[BlockKey, int] = {}
+    adds: dict[BlockKey, list[int]] = {}
     for node, key in blocks.items():
         if key.listed:
-            first_adds.setdefault(key, node)
-    found = [*_before_first_add(graph, stream, first_adds), *_without_add(graph, blocks)]
-    return tuple(found)
+            adds.setdefault(key, []).append(node)
+    entering = _without_transitions(graph, list(_before_adds(graph, stream, adds)), adds)
+    return (*entering, *_without_add(graph, blocks))
 
 
-def _before_first_add(
-    graph: Graph, stream: ResidualStream, first_adds: Mapping[BlockKey, int]
+def adds_inside(
+    stream: ResidualStream, blocks: Mapping[int, BlockKey], found: Sequence[SkiplessBranch]
+) -> set[int]:
+    """Return the lone adds inside a computation without a skip: as inside a branch, no stream."""
+    going_on = {earlier for add in stream.adds.values() for earlier in add.previous}
+    return {
+        node
+        for node, add in stream.adds.items()
+        if not add.previous
+        and node not in going_on
+        and any(
+            item.block == blocks[node] and node in item.branch.nodes and node != item.branch.output
+            for item in found
+        )
+    }
+
+
+def _before_adds(
+    graph: Graph, stream: ResidualStream, adds: Mapping[BlockKey, Sequence[int]]
 ) -> Iterator[SkiplessBranch]:
-    """Yield what stands on the stream between a block's input and its first residual add."""
+    """Yield what replaces the stream between a block's input, or its last sum, and an add."""
     runs = _runs_by_path(graph)
-    for key, node in first_adds.items():
-        value = stream.adds[node].add.stream
+    for key, nodes in adds.items():
         calls = runs.get(key.path, [])
         if key.run >= len(calls):
             continue
-        replaced = any(
-            mixes(graph.nodes[index].operation) and is_within(graph.nodes[index].module, key.path)
-            for index in carried_back(graph, value, stream)
-        )
-        branch = _branch(graph, calls[key.run], value, frozenset(stream.adds)) if replaced else None
-        if branch is not None:
-            yield SkiplessBranch(block=key, branch=branch)
+        inputs = graph.calls[calls[key.run]].inputs
+        for position, node in enumerate(nodes):
+            value = stream.adds[node].add.stream
+            if not _is_computed_in(graph, value, key.path, stream):
+                continue
+            starts = (*reversed(nodes[:position]), *inputs)
+            branch = _branch(graph, starts, value, frozenset(stream.adds))
+            if branch is not None:
+                yield SkiplessBranch(block=key, branch=branch)
+
+
+def _is_computed_in(graph: Graph, value: int, path: str, stream: ResidualStream) -> bool:
+    return any(
+        mixes(graph.nodes[index].operation) and is_within(graph.nodes[index].module, path)
+        for index in carried_back(graph, value, stream)
+    )
+
+
+def _without_transitions(
+    graph: Graph,
+    found: Sequence[SkiplessBranch],
+    adds: Mapping[BlockKey, Sequence[int]],
+) -> list[SkiplessBranch]:
+    """Leave out what every block of a stack does first to change the shape of its stream."""
+    stacks = {stack_path(key.path) for key in adds}
+    uniform = {
+        stack
+        for stack in stacks
+        if {key for key in adds if stack_path(key.path) == stack}
+        <= {item.block for item in found if _changes_shape(graph, item)}
+    }
+    return [
+        item
+        for item in found
+        if stack_path(item.block.path) not in uniform or not _changes_shape(graph, item)
+    ]
+
+
+def _changes_shape(graph: Graph, item: SkiplessBranch) -> bool:
+    add = item.branch.add
+    return graph.nodes[add.stream].shape != graph.nodes[add.node].shape
 
 
 def _without_add(graph: Graph, blocks: Mapping[int, BlockKey]) -> Iterator[SkiplessBranch]:
@@ -71,7 +121,8 @@ def _without_add(graph: Graph, blocks: Mapping[int, BlockKey]) -> Iterator[Skipl
             continue
         for run, call in enumerate(runs.get(path, [])):
             outputs = graph.calls[call].outputs
-            branch = _branch(graph, call, outputs[0], frozenset(blocks)) if outputs else None
+            inputs = graph.calls[call].inputs
+            branch = _branch(graph, inputs, outputs[0], frozenset(blocks)) if outputs else None
             if branch is not None:
                 yield SkiplessBranch(block=BlockKey(path=path, run=run, listed=True), branch=branch)
 
@@ -83,9 +134,11 @@ def _runs_by_path(graph: Graph) -> dict[str, list[int]]:
     return runs
 
 
-def _branch(graph: Graph, call: int, output: int, sums: frozenset[int]) -> Branch | None:
-    """Build the branch from the block's input to a value, if a mixing operation lies between."""
-    for start in graph.calls[call].inputs:
+def _branch(
+    graph: Graph, starts: Sequence[int], output: int, sums: frozenset[int]
+) -> Branch | None:
+    """Build the branch to a value from the first start with a mixing operation between."""
+    for start in starts:
         nodes = nodes_between(graph, start, output) if start < output else frozenset[int]()
         if any(mixes(graph.nodes[index].operation) for index in nodes):
             add = ResidualAdd(node=output, stream=start, skip=start, branch=output, steps=())

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -13,7 +12,7 @@ from normscope.render.page import Page, to_text
 from normscope.render.statistics_summary import heading_lines, spaced
 from normscope.render.statistics_words import figure, norm_title, token_label
 from normscope.render.styles import PATH, QUIET
-from normscope.statistics import NormStatistics, Statistics, Token
+from normscope.statistics import NormStatistics, Statistics, Token, greatest, summarize
 
 _SHADES = ".:-=+*%@"
 _STYLES = ("blue", "cyan", "cyan", "green", "green", "yellow", "yellow", "red")
@@ -117,10 +116,9 @@ def _row(
 ) -> Text:
     line = Text(" " * _INDENT + name + " " * (margin - cell_len(name) + 2))
     values = norm.before.variance if norm.before is not None else ()
-    usual = median(values) if values else 0.0
+    usual = summarize(values).median
     for start in range(0, len(values), per_column):
-        cell = values[start : start + per_column]
-        value = max(cell, key=lambda item: math.inf if math.isnan(item) else item)
+        value = greatest(values[start : start + per_column])
         character, style = _shade(value, usual, scale)
         line.append(character * width, style=style)
     return line
@@ -157,18 +155,28 @@ def _legend(scale: _Scale, page: Page) -> list[Text]:
         f"{character} from {figure(edge)}"
         for character, edge in zip(_SHADES, scale.edges(), strict=True)
     ]
-    sentence = "   ".join([*shades, f"{_OUTLIER} over 100 times the norm's median token"])
-    return paragraph(sentence, width=page.width, indent=_INDENT, style=QUIET)
+    outlier = f"{_OUTLIER} over {_OUTLYING:.0f} times the norm's median token"
+    return _packed([*shades, outlier], page, style=QUIET)
 
 
 def _token_lines(tokens: Sequence[Token], statistics: Statistics, page: Page) -> list[Text]:
-    """Name the tokens by their column; no name is broken at the end of a line."""
+    """Name the tokens by their column."""
     several = statistics.input.sequences > 1
-    lines = [Text(" " * _INDENT + "tokens:")]
-    for index, token in enumerate(tokens):
-        place = f"{index}=" if several else ""
-        label = "  " + place + token_label(token, several=several)
-        if page.width is not None and lines[-1].cell_len + cell_len(label) > page.width:
-            lines.append(Text(" " * _INDENT))
-        lines[-1].append(label)
-    return lines
+    places = (f"{index}=" if several else "" for index in range(len(tokens)))
+    labels = [
+        place + token_label(token, several=several)
+        for place, token in zip(places, tokens, strict=True)
+    ]
+    return _packed(["tokens:", *labels], page)
+
+
+def _packed(pieces: Sequence[str], page: Page, *, style: str = "") -> list[Text]:
+    """Set pieces one after the other; none is broken at the end of a line."""
+    lines = [" " * _INDENT + pieces[0]]
+    for piece in pieces[1:]:
+        longer = f"{lines[-1]}  {piece}"
+        if page.width is not None and cell_len(longer) > page.width:
+            lines.append(" " * 2 * _INDENT + piece)
+        else:
+            lines[-1] = longer
+    return [Text(line, style=style) for line in lines]

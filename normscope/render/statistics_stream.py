@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from statistics import median
 
 from normscope.inspection import Role
 from normscope.render.statistics_words import figure
 from normscope.render.visible import visible
-from normscope.statistics import NormStatistics, Statistics
+from normscope.statistics import NormStatistics, Statistics, greatest, summarize
 
 _ON_THE_STREAM = frozenset({Role.BRANCH_INPUT, Role.TRUNK, Role.FINAL})
 """Norms that read the stream itself."""
@@ -32,14 +31,15 @@ class StreamGrowth:
         """Return the mean growth of the median token's variance from one place to the next."""
         first, last = self.usual[0], self.usual[-1]
         if not (first > 0 and last > 0 and math.isfinite(last / first)):
-            return math.nan
+            return math.nan  # also where one of them is NaN
         return float((last / first) ** (1 / (len(self.usual) - 1)))
 
     def most(self) -> str:
         """Say where the largest variance stands, where that is not at the end."""
-        greatest = max(self.largest)
-        place = self.places[self.largest.index(greatest)]
-        return "" if greatest <= 2 * self.largest[-1] else f"{figure(greatest)} in {visible(place)}"
+        summary = summarize(self.largest)
+        if summary.at_token is None or summary.maximum <= 2 * self.largest[-1]:
+            return ""
+        return f"{figure(summary.maximum)} in {visible(self.places[summary.at_token])}"
 
 
 def stream_growth(statistics: Statistics) -> tuple[StreamGrowth, ...]:
@@ -88,8 +88,8 @@ def _growth(stack: str, blocks: Sequence[Sequence[NormStatistics]]) -> StreamGro
     return StreamGrowth(
         stack=stack,
         places=tuple(block[0].block or block[0].name for block in blocks),
-        usual=tuple(median(block[0]) for block in variances),
-        largest=tuple(max(max(values) for values in block) for block in variances),
+        usual=tuple(summarize(block[0]).median for block in variances),
+        largest=tuple(greatest([greatest(values) for values in block]) for block in variances),
     )
 
 
@@ -100,7 +100,7 @@ def _variance(norm: NormStatistics) -> tuple[float, ...]:
 def bars(values: Sequence[float], *, low: float, high: float, most: int | None) -> str:
     """Return a bar a value, or the largest of several where there are more than `most`."""
     step = 1 if most is None else math.ceil(len(values) / most)
-    values = [max(values[start : start + step]) for start in range(0, len(values), step)]
+    values = [greatest(values[start : start + step]) for start in range(0, len(values), step)]
     return "".join(_bar(value, low, high) for value in values)
 
 

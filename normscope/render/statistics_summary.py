@@ -5,6 +5,7 @@ from itertools import groupby
 
 from rich.text import Text
 
+from normscope.render.footnotes import marked
 from normscope.render.grid import Cell, Entry, Row, laid_out, paragraph
 from normscope.render.names import within_block
 from normscope.render.page import Page, to_text
@@ -124,36 +125,45 @@ def _scale(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _norm_lines(statistics: Statistics, page: Page) -> list[Text]:
-    entries = list(_entries(statistics))
-    if not any(norm.before is not None for norm in statistics.norms):
-        return laid_out(entries, width=page.width, indent=_INDENT)
+    notes = _notes(statistics)
+    entries = list(_entries(statistics, notes))
     titles = ("", *(name.rjust(_NUMBER_WIDTH) for name in _NUMBERS), "at")
     header = Entry(
         lead=(Cell("variance", PATH),), details=(tuple(Cell(text, QUIET) for text in titles),)
     )
-    return laid_out(entries, width=page.width, indent=_INDENT, header=header)
+    lines = laid_out(entries, width=page.width, indent=_INDENT, header=header)
+    for number, note in enumerate(notes, start=1):
+        lines += paragraph(f"({number}) {note}", width=page.width, indent=_INDENT, hang=4)
+    return lines
 
 
 _NUMBER_WIDTH = 7
 """Of nearly every figure; a longer one moves its line."""
 
 
-def _entries(statistics: Statistics) -> Iterator[Entry]:
+def _entries(statistics: Statistics, notes: Sequence[str]) -> Iterator[Entry]:
     for block, norms in groupby(statistics.norms, key=lambda norm: norm.block):
         before: tuple[Text, ...] = ()
         if block is not None:
             before = (Text("  ").append(visible(block), style=PATH),)
         for norm in norms:
-            yield Entry(
-                lead=(_name(norm, block),), details=tuple(_rows(statistics, norm)), before=before
-            )
+            name = _name(norm, block, notes)
+            yield Entry(lead=(name,), details=tuple(_rows(statistics, norm)), before=before)
             before = ()
 
 
-def _name(norm: NormStatistics, block: str | None) -> Cell:
+def _name(norm: NormStatistics, block: str | None, notes: Sequence[str]) -> Cell:
     inner = within_block(norm.name, block) if block is not None else visible(norm.name)
     call = f" (call {norm.call})" if norm.call else ""
-    return Cell(("  " if block is not None else "") + inner + call)
+    remark = rows_remark(norm)
+    footnote = notes.index(remark) + 1 if remark in notes else None
+    return Cell(marked(("  " if block is not None else "") + inner + call, footnote))
+
+
+def _notes(statistics: Statistics) -> tuple[str, ...]:
+    """Return each remark on what entries are, or why there are none, once."""
+    remarks = (rows_remark(norm) for norm in statistics.norms)
+    return tuple(dict.fromkeys(remark for remark in remarks if remark))
 
 
 def _rows(statistics: Statistics, norm: NormStatistics) -> Iterator[Row]:
@@ -162,11 +172,6 @@ def _rows(statistics: Statistics, norm: NormStatistics) -> Iterator[Row]:
         yield _point("before", norm.before, labels)
     if norm.after is not None:
         yield _point("after", norm.after, labels)
-    remark = rows_remark(norm)
-    if remark and norm.before is None:
-        yield (Cell(remark, NOTE), *(Cell("") for _ in _NUMBERS), Cell(""))
-    elif remark:
-        yield (Cell(""), *(Cell("") for _ in _NUMBERS), Cell(remark, QUIET))
 
 
 def _point(word: str, moments: Moments, labels: Sequence[str]) -> Row:

@@ -31,7 +31,7 @@ def _norm_lines(statistics: Statistics, norm: NormStatistics, page: Page) -> lis
     return [*heading, *laid_out(entries, width=page.width, indent=_INDENT)]
 
 
-_SIDES = ("before", "", "", "after", "", "")
+_SIDES = ("", "", "before", "", "", "after")
 
 
 def _numbers(before: Moments, after: Moments) -> Iterator[tuple[str, ...]]:

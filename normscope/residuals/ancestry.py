@@ -3,7 +3,7 @@
 import heapq
 
 from normscope.graph import Graph
-from normscope.operations import mixes
+from normscope.operations import INTEGER_DTYPES, mixes
 
 
 class Ancestry:
@@ -11,6 +11,7 @@ class Ancestry:
 
     Nodes are visited in falling order of index, so all readers of a node inside the branch are
     known before the node itself: one visit each, no sets of ancestors are kept for other values.
+    A mask or an index that was computed from a value does not carry it: the walk ends there.
     """
 
     def __init__(self, graph: Graph, value: int) -> None:
@@ -23,6 +24,8 @@ class Ancestry:
         """Visit every ancestor with an index above `bound`."""
         while self._heap and -self._heap[0] > bound:
             node = self._graph.nodes[-heapq.heappop(self._heap)]
+            if node.dtype in INTEGER_DTYPES:
+                continue
             beyond = self._mixed[node.index] or mixes(node.operation)
             for operand in node.operands:
                 if operand not in self._mixed:
@@ -49,6 +52,8 @@ def nodes_between(graph: Graph, start: int, end: int) -> frozenset[int]:
     backward: list[int] = []
     while heap and -heap[0] > start:
         index = -heapq.heappop(heap)
+        if graph.nodes[index].dtype in INTEGER_DTYPES:
+            continue
         backward.append(index)
         for operand in graph.nodes[index].operands:
             if operand >= start and operand not in above:

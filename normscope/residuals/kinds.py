@@ -58,7 +58,6 @@ def branch_kind(
     for known, kind in (
         (FOURIER, BranchKind.FOURIER),
         (RECURRENT, BranchKind.RNN),
-        (SAMPLING, BranchKind.CROSS_ATTENTION),
     ):
         if operations & known:
             return kind
@@ -97,14 +96,16 @@ def _channel_kind(
         return BranchKind.ATTENTION
     if along:
         return BranchKind.CONV
+    if len(convolutions) == 1 and not products:
+        return BranchKind.CONV
     if products or convolutions:
         return BranchKind.MLP
     return BranchKind.POOLING if operations & POOLING else BranchKind.OTHER
 
 
 def _attends(graph: Graph, node: Node) -> bool:
-    """A fused attention, or a product with probabilities."""
-    if node.operation in FUSED_ATTENTION:
+    """A fused attention, a product with probabilities, or values sampled at learned places."""
+    if node.operation in FUSED_ATTENTION or node.operation in SAMPLING:
         return True
     return node.operation in MATRIX_PRODUCTS and any(
         _is_probability(graph, operand) for operand in node.operands
@@ -132,6 +133,8 @@ def _is_crossed(
     """Tell whether the values that attention reads come from elsewhere than the stream."""
     if node.operation in FUSED_ATTENTION:
         value = node.operand("value") or node.operand("v") or node.operands[-1]
+    elif node.operation in SAMPLING:
+        value = node.operands[0]
     else:
         value = next(
             (item for item in node.operands if not _is_probability(graph, item)), node.operands[-1]

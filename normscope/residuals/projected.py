@@ -1,9 +1,9 @@
 """Condensed graph -> the residual adds whose skip is itself projected.
 
 The first block of a ResNet stage adds a convolution of the stream to its branch. Two projections
-of one value are also summed in many places that are no residual add, so a sum counts only where a
-stream that is already known starts from it, and where the skip is one linear step of a value from
-which the branch takes more.
+of one value are also summed in many places that are no residual add, so a sum counts only where the
+skip is one linear step of a value from which the branch takes more, and where a stream that is
+already known starts from it, or one module reads the value and returns the sum.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,8 @@ _STEPS = 24
 def find_projected_adds(graph: Graph, known: Mapping[int, ResidualAdd]) -> dict[int, ResidualAdd]:
     """Return the sums with a projected skip from which a known stream goes on."""
     found: dict[int, ResidualAdd] = {}
-    pending = [add.stream for add in known.values()]
+    found |= _whole_modules(graph, known)
+    pending = [add.stream for add in [*known.values(), *found.values()]]
     for stream in pending:
         node = _sum_behind(graph, stream)
         if node is None or node in known or node in found:
@@ -29,6 +30,25 @@ def find_projected_adds(graph: Graph, known: Mapping[int, ResidualAdd]) -> dict[
         if add is not None:
             found[node] = add
             pending.append(add.stream)
+    return found
+
+
+def _whole_modules(graph: Graph, known: Mapping[int, ResidualAdd]) -> dict[int, ResidualAdd]:
+    """Return the sums that are all that a module returns, of its input projected and transformed.
+
+    An activation in the branch tells it from a linear map in two parts (a low-rank adapter).
+    """
+    found: dict[int, ResidualAdd] = {}
+    for call in graph.calls:
+        node = _sum_behind(graph, call.outputs[0]) if call.outputs else None
+        if node is None or node in known or node in found:
+            continue
+        add = _projected(graph, node)
+        if add is None or add.stream not in call.inputs:
+            continue
+        between = nodes_between(graph, add.stream, add.branch)
+        if any(graph.nodes[index].operation in ACTIVATIONS for index in between):
+            found[node] = add
     return found
 
 

@@ -44,6 +44,7 @@ def find_stream(graph: Graph) -> ResidualStream:
     previous = {node: tuple(_sums_behind(graph, add.stream, found)) for node, add in found.items()}
     parents = _kept_with_parents(graph, found, whole, previous)
     branches = _marked_parallel(found, _told_apart(graph, found, whole, frozenset(parents)))
+    parents, branches = _twins_merged(graph, found, parents, branches)
     return ResidualStream(
         adds={
             node: StreamAdd(
@@ -116,6 +117,41 @@ def _told_apart(
     }
 
 
+def _twins_merged(
+    graph: Graph,
+    found: Mapping[int, ResidualAdd],
+    parents: dict[int, int | None],
+    branches: dict[int, tuple[Branch, ...]],
+) -> tuple[dict[int, int | None], dict[int, tuple[Branch, ...]]]:
+    """Take sums in a row of branches of one kind for one branch: a sum of two convolutions.
+
+    It is the same whether the code adds the two first, or each to the stream.
+    """
+    merged = dict(branches)
+    dropped: set[int] = set()
+    for node, add in found.items():
+        earlier = add.parallel_to
+        if earlier not in found or found[earlier].stream != add.stream:
+            continue
+        first, second = merged[earlier], merged[node]
+        same_place = graph.nodes[earlier].call == graph.nodes[node].call
+        if same_place and [part.kind for part in first] == [part.kind for part in second]:
+            merged[node] = tuple(
+                replace(
+                    part,
+                    nodes=twin.nodes | part.nodes,
+                    entries=twin.entries + part.entries,
+                    tail=part.tail
+                    + tuple(step for step in twin.tail if step.kind is StepKind.NORM),
+                    parallel=False,
+                )
+                for twin, part in zip(first, second, strict=True)
+            )
+            dropped.add(earlier)
+    kept = {node: parent for node, parent in parents.items() if node not in dropped}
+    return kept, merged
+
+
 def _marked_parallel(
     found: Mapping[int, ResidualAdd], branches: Mapping[int, tuple[Branch, ...]]
 ) -> dict[int, tuple[Branch, ...]]:
@@ -126,8 +162,9 @@ def _marked_parallel(
     twins = {
         node
         for add in found.values()
-        if add.parallel_to is not None and found[add.parallel_to].stream == add.stream
+        if add.parallel_to in found and found[add.parallel_to].stream == add.stream
         for node in (add.node, add.parallel_to)
+        if node is not None
     }
     return {
         node: tuple(replace(branch, parallel=node in twins or len(parts) > 1) for branch in parts)

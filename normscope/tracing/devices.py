@@ -8,6 +8,7 @@ from torch._ops import OpOverload
 
 from normscope.tracing.answers import LARGEST_REAL
 from normscope.tracing.modules import tensors_in
+from normscope.tracing.schema import is_factory
 
 _WORTH_ASKING = 1 << 12
 LARGEST_RESULT = 1 << 24
@@ -56,10 +57,13 @@ def grows(
     func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
 ) -> bool:
     """Tell whether the result is too large to be computed for real (a mask over long sound)."""
-    if not tensors or max(tensor.numel() for tensor in tensors) < _WORTH_ASKING:
+    if tensors and max(tensor.numel() for tensor in tensors) < _WORTH_ASKING:
         return False
+    if not tensors and not is_factory(func):
+        return False
+    asked = kwargs if tensors else {**kwargs, "device": torch.device("meta")}
     try:
-        result = func(*on_meta(args), **on_meta(kwargs))
+        result = func(*on_meta(args), **on_meta(asked))
     except (RuntimeError, NotImplementedError):  # its shape depends on content
         return False
     return any(tensor.numel() > LARGEST_RESULT for tensor in tensors_in(result))

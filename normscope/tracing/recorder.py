@@ -84,6 +84,8 @@ class Recorder(TorchDispatchMode):
         tensors = list(tensors_in((args, kwargs)))
         if not any(tensor.is_meta for tensor in tensors):
             if grows(func, args, kwargs, tensors):
+                if not tensors:
+                    kwargs = {**kwargs, "device": torch.device("meta")}
                 return func(*on_meta(args), **on_meta(kwargs))
             return func(*args, **self._kept_real(func, tensors, kwargs))
         if func is _COPY and leaves_meta(kwargs):

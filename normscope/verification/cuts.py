@@ -33,6 +33,8 @@ class Cuts:
     """The add's operand from the branch."""
     output: int
     """The branch's last value, which may be one part of the add's operand."""
+    whole_branch: int
+    """That operand."""
 
 
 def cuts_of(graph: Graph, branch: Branch) -> Cuts:
@@ -49,6 +51,7 @@ def cuts_of(graph: Graph, branch: Branch) -> Cuts:
         skip=Edge(reader=add.node, position=operands.index(add.skip)),
         branch=Edge(reader=add.node, position=operands.index(add.branch)),
         output=branch.output,
+        whole_branch=add.branch,
     )
 
 

@@ -71,7 +71,9 @@ def compare(model: nn.Module, inputs: Inputs, arguments: argparse.Namespace) -> 
         )
     values = len(readings) * arguments.batch * arguments.tokens
     cost = statistics.median(second - first for first, second in zip(*wall, strict=True)) / values
-    print(f"  cost per value read and token {1e9 * cost:.0f} ns, one read of it {1e9 * read:.0f} ns")
+    print(
+        f"  cost per value read and token {1e9 * cost:.0f} ns, one read of it {1e9 * read:.0f} ns"
+    )
 
 
 def interleaved(

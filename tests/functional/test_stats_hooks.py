@@ -1,6 +1,5 @@
 """What measuring leaves behind (nothing), and what it says of norms that it could not read."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -21,7 +20,7 @@ class Norm(nn.LayerNorm):
 
     def forward(self, *, hidden: torch.Tensor) -> object:  # type: ignore[override]
         out = functional.layer_norm(hidden, (8,), self.weight, self.bias, self.eps)
-        wrapped: Mapping[str, object] = {
+        wrapped: dict[str, object] = {
             "tensor": out,
             "tuple": (out, None),
             "list": [out],
@@ -151,7 +150,7 @@ def test_a_pattern_selects_norms_and_one_without_a_match_is_a_usage_error() -> N
     x = torch.randn(1, 3, 8)
     names = [norm.name for norm in measure_activations(model, x, norms="[02].*").norms]
     assert names == ["0.1", "2.1"]
-    with pytest.raises(UsageError, match="no norm's name matches 'h.*'") as caught:
+    with pytest.raises(UsageError, match=r"no norm's name matches 'h\.\*'") as caught:
         measure_activations(model, x, norms="h.*")
     assert caught.value.hint == "its norms are called 0.1, 1.1, 2.1"
 

@@ -1,0 +1,96 @@
+"""Skips that are taken from a norm's output: `n = N(x); n + f(n)`.
+
+Where every block of a stack does so, the stream itself is normalized: seen from the stream that is
+post-norm (MiniMax), and the norm of the next block is the trunk norm of this one. Where a few blocks
+do (the first of a BiT stage, the fusion layer of Grounding DINO), those blocks are the odd ones.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from normscope.graph import Graph
+from normscope.norms import Norm
+from normscope.operations import ACTIVATIONS, NORMALIZE, mixes
+from normscope.placement.blocks import BlockKey
+from normscope.placement.lists import is_within, pattern
+from normscope.placement.roles import carried_back
+from normscope.residuals import ResidualStream, StreamAdd
+from normscope.residuals.steps import StepKind, steps_back
+
+_STEPS = 24
+
+
+def shared_trunk_norms(
+    norms: Mapping[int, Norm], blocks: Mapping[int, BlockKey], trunks: Mapping[int, int]
+) -> dict[int, int]:
+    """Drop the trunk norms that lie in another block where most of their like are no trunk norms."""
+    alike = Counter(pattern(norm.owner) for norm in norms.values())
+    foreign = {
+        node: pattern(norms[output].owner)
+        for node, output in trunks.items()
+        if blocks[node].listed and _lies_in_another_block(norms[output], blocks[node], blocks)
+    }
+    counts = Counter(foreign.values())
+    return {
+        node: output
+        for node, output in trunks.items()
+        if node not in foreign or counts[foreign[node]] * 2 >= alike[foreign[node]]
+    }
+
+
+def _lies_in_another_block(norm: Norm, own: BlockKey, blocks: Mapping[int, BlockKey]) -> bool:
+    return any(
+        key.path != own.path and key.listed and is_within(norm.owner, key.path)
+        for key in set(blocks.values())
+    )
+
+
+def norms_before_skips(
+    graph: Graph,
+    norms: Mapping[int, Norm],
+    stream: ResidualStream,
+    blocks: Mapping[int, BlockKey],
+    trunks: Mapping[int, int],
+) -> dict[int, int]:
+    """Return the norm whose output is both skip and branch of an add, for the blocks that are odd.
+
+    The norm lies in the add's own block, ends no other block, and the branch has none of its own.
+    """
+    shared = {pattern(norms[output].owner) for output in trunks.values()}
+    found: dict[int, int] = {}
+    for node, add in stream.adds.items():
+        output = _norm_behind(graph, add)
+        if output is None or output in trunks.values() or node in trunks:
+            continue
+        norm = norms[output]
+        if _is_computed_in(graph, norm.input, blocks[node].path, stream):
+            continue
+        bare = all(entry.bare for branch in add.branches for entry in branch.entries)
+        own = blocks[node].path
+        inside = is_within(norm.owner, own) if own else len(stream.adds) == 1
+        if bare and inside and pattern(norm.owner) not in shared:
+            found[node] = output
+    return found
+
+
+def _norm_behind(graph: Graph, add: StreamAdd) -> int | None:
+    value = add.add.stream
+    for _ in range(_STEPS):
+        if graph.nodes[value].operation == NORMALIZE:
+            return value
+        if graph.nodes[value].operation in ACTIVATIONS:
+            value = graph.nodes[value].operands[0]
+            continue
+        steps = [step for step in steps_back(graph, value) if step.kind is StepKind.SAME]
+        if len(steps) != 1:
+            return None
+        value = steps[0].value
+    return None
+
+
+def _is_computed_in(graph: Graph, value: int, path: str, stream: ResidualStream) -> bool:
+    """Tell whether a block computed a value itself: the norm then follows a branch, not the skip."""
+    return any(
+        mixes(graph.nodes[index].operation) and is_within(graph.nodes[index].module, path)
+        for index in carried_back(graph, value, stream)
+    )

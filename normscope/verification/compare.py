@@ -1,0 +1,114 @@
+"""Reported branches + conclusions about the copy's -> each verdict beside the numbers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from normscope.inspection import BlockReport, BranchReport, NormReport, Placement, Site
+from normscope.norms import NormKind
+from normscope.placement.lists import stack_path
+from normscope.placement.vocabulary import name_of_sites
+from normscope.verification.conclude import Conclusion
+from normscope.verification.observe import ObservedBranch
+from normscope.verification.responses import Response
+from normscope.verification.verdict import NotChecked, VerifiedBranch
+
+_UNCENTRED = frozenset({NormKind.RMS.value, NormKind.L2.value})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyBlock:
+    """One run of one block of the copy, with what was concluded of each branch, or why not."""
+
+    path: str
+    kinds: tuple[str, ...]
+    facts: tuple[object, ...]
+    """Placement and sites that the analysis reads off the copy: only to find a twin by."""
+    branches: tuple[Conclusion | str, ...]
+
+
+def compare_branches(
+    blocks: Sequence[BlockReport], norms: Sequence[NormReport], copy: Sequence[CopyBlock]
+) -> Iterator[VerifiedBranch | NotChecked]:
+    """Yield every reported branch beside the branch of the copy that is like it."""
+    kinds = {norm.name: norm.kind for norm in norms}
+    for block in blocks:
+        twin = _twin(block, copy)
+        for place, branch in enumerate(block.branches):
+            what = f"{block.path}, branch {place} ({branch.kind.value})"
+            if twin is None:
+                yield NotChecked(what=what, reason="no block of the copy is like it")
+            else:
+                yield _compared(what, block, place, branch, twin, kinds)
+
+
+def _twin(block: BlockReport, copy: Sequence[CopyBlock]) -> CopyBlock | None:
+    """Return the copy's own block of this path, else one of its stack with such branches."""
+    kinds = tuple(branch.kind.value for branch in block.branches)
+    facts = facts_of(block)
+    alike = [
+        other
+        for other in copy
+        if other.kinds == kinds and stack_path(other.path) == stack_path(block.path)
+    ]
+    ranked = sorted(alike, key=lambda other: (other.facts != facts, other.path != block.path))
+    return ranked[0] if ranked else None
+
+
+def facts_of(block: BlockReport) -> tuple[object, ...]:
+    """Return what tells blocks of a stack apart."""
+    return tuple((branch.placement, frozenset(branch.sites)) for branch in block.branches)
+
+
+def _compared(
+    what: str,
+    block: BlockReport,
+    place: int,
+    branch: BranchReport,
+    twin: CopyBlock,
+    kinds: Mapping[str, str],
+) -> VerifiedBranch | NotChecked:
+    conclusion = twin.branches[place]
+    if isinstance(conclusion, str):
+        return NotChecked(what=what, reason=conclusion)
+    if Placement.UNKNOWN in {branch.placement, conclusion.placement}:
+        which = "the report" if branch.placement is Placement.UNKNOWN else "what was seen"
+        return NotChecked(
+            what=what, reason=f"{which} does not decide: {'; '.join(conclusion.detail)}"
+        )
+    reported = frozenset(branch.sites) - {Site.INSIDE_BRANCH}
+    observed = conclusion.sites
+    name = conclusion.placement
+    if conclusion.trunk_open and name is not Placement.OTHER:
+        # A lone block: its own norm and a final one do the same.
+        observed = (observed - {Site.TRUNK}) | (reported & {Site.TRUNK})
+        name = name_of_sites(observed)
+    kind = _kind_of_entry(branch, conclusion, kinds)
+    named = name is branch.placement or (
+        branch.placement is Placement.OTHER and observed == reported
+    )
+    return VerifiedBranch(
+        block=block.path,
+        branch=place,
+        kind=branch.kind,
+        reported=branch.placement,
+        observed=name,
+        sites=tuple(site for site in Site if site in observed),
+        agrees=named and kind is None,
+        seen_in=twin.path,
+        detail=(*conclusion.detail, *(() if kind is None else (kind,))),
+    )
+
+
+def _kind_of_entry(
+    branch: BranchReport, conclusion: Conclusion, kinds: Mapping[str, str]
+) -> str | None:
+    """Return what is wrong if a shift of x contradicts the kind of the one norm it goes through."""
+    names = branch.norms.get(Site.BRANCH_INPUT, ())
+    seen = conclusion.seen.seen
+    if len(names) != 1 or not isinstance(seen, ObservedBranch) or seen.centred is None:
+        return None
+    kind = kinds.get(names[0], "")
+    blind = seen.centred is Response.UNCHANGED
+    if seen.centred is Response.UNCLEAR or blind is (kind not in _UNCENTRED):
+        return None
+    return f"{names[0]} is reported as {kind}, but a shift of x {'is lost' if blind else 'shows'}"

@@ -1,0 +1,109 @@
+"""What was seen of branches -> an independent name for each."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from normscope.placement.lists import stack_path
+from normscope.placement.vocabulary import Placement, Site, name_of_sites
+from normscope.verification.observe import ObservedBranch, Trunk
+from normscope.verification.observe_model import SeenBranch
+from normscope.verification.responses import Response
+
+_EXACT = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """The name of one branch of the copy, from the numbers alone."""
+
+    seen: SeenBranch
+    placement: Placement
+    sites: frozenset[Site]
+    trunk_open: bool
+    """Whether a norm behind the sum could as well be the final one."""
+    detail: tuple[str, ...]
+
+
+def conclude(seen: Sequence[SeenBranch]) -> tuple[Conclusion, ...]:
+    """Name every branch that was observed; the last sum of a stack follows its other blocks."""
+    siblings = _last_sums(seen)
+    return tuple(
+        _conclusion(branch, branch.seen, siblings)
+        for branch in seen
+        if isinstance(branch.seen, ObservedBranch)
+    )
+
+
+def _last_sums(seen: Sequence[SeenBranch]) -> Mapping[str, Counter[Trunk]]:
+    """Count, for each stack, how the last sums of its blocks end."""
+    last: dict[tuple[str, int], SeenBranch] = {}
+    for branch in seen:
+        if isinstance(branch.seen, ObservedBranch):
+            last[branch.block.key.path, branch.block.key.run] = branch
+    counts: dict[str, Counter[Trunk]] = {}
+    for branch in last.values():
+        if isinstance(branch.seen, ObservedBranch):
+            path = stack_path(branch.block.key.path)
+            counts.setdefault(path, Counter())[branch.seen.trunk] += 1
+    return counts
+
+
+def _conclusion(
+    branch: SeenBranch, seen: ObservedBranch, siblings: Mapping[str, Counter[Trunk]]
+) -> Conclusion:
+    counts = siblings.get(stack_path(branch.block.key.path), Counter())
+    decided = counts[Trunk.NORMALIZED] + counts[Trunk.FREE]
+    by_siblings = counts[Trunk.NORMALIZED] > counts[Trunk.FREE]
+    trunk = seen.trunk is Trunk.NORMALIZED or (seen.trunk is Trunk.ENDS and by_siblings)
+    sites = {
+        Site.BRANCH_INPUT: seen.entries.get(Response.UNCHANGED, 0) > 0,
+        Site.BRANCH_OUTPUT: seen.output,
+        Site.TRUNK: trunk,
+    }
+    found = frozenset(site for site, holds in sites.items() if holds)
+    return Conclusion(
+        seen=branch,
+        placement=_name(seen, found),
+        sites=found,
+        trunk_open=seen.trunk is Trunk.ENDS and not decided,
+        detail=tuple(_sentences(seen, trunk=trunk)),
+    )
+
+
+def _name(seen: ObservedBranch, sites: frozenset[Site]) -> Placement:
+    if seen.remainder > _EXACT or seen.entries.get(Response.UNCLEAR):
+        return Placement.UNKNOWN
+    normalized = seen.skip is Response.UNCHANGED and not seen.projected
+    if normalized or (Site.BRANCH_INPUT in sites and _some_read_x(seen)):
+        return Placement.OTHER
+    return name_of_sites(sites)
+
+
+def _some_read_x(seen: ObservedBranch) -> bool:
+    return set(seen.entries) != {Response.UNCHANGED} or seen.whole is not Response.UNCHANGED
+
+
+def _sentences(seen: ObservedBranch, *, trunk: bool) -> list[str]:
+    still, total = seen.entries.get(Response.UNCHANGED, 0), sum(seen.entries.values())
+    unclear = seen.entries.get(Response.UNCLEAR, 0)
+    said = [
+        f"3x for x: {still} of {total} inputs of the branch's products stay"
+        + (f", {unclear} unclear" if unclear else "")
+        + f", its output is {seen.whole.value}"
+    ]
+    if seen.centred is not None:
+        said.append(f"x + c for x: those inputs are {seen.centred.value}")
+    said.append(
+        "3y for the branch's y: its output "
+        + ("stays" if seen.output else "grows, wherever y is taken")
+    )
+    if seen.skip is not Response.IN_STEP:
+        said.append(f"3x on the skip: the skip is {seen.skip.value}")
+    ends = ", as behind the other blocks" if seen.trunk is Trunk.ENDS and trunk else ""
+    ends = ", as before a final norm" if seen.trunk is Trunk.ENDS and not trunk else ends
+    blind = seen.trunk is not Trunk.FREE
+    said.append("3x for the sum: all behind it " + ("stays" if blind else "changes") + ends)
+    if seen.remainder > _EXACT:
+        said.append(f"0 for the branch: the sum is not the skip (off by {seen.remainder:.1g})")
+    return said

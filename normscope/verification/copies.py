@@ -1,0 +1,87 @@
+"""Checkpoint + its inspection -> a small model of the same code, with random real weights."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from normscope.checkpoint import Checkpoint
+from normscope.errors import NormscopeError
+from normscope.inputs import TracedRoot, run_traced
+from normscope.inspection import Inspection
+from normscope.model import BuiltModel, build_on_meta
+from normscope.tracing import trace_module
+from normscope.verification.randomize import randomized
+from normscope.verification.rerun import Subject
+from normscope.verification.shrink import Shrunk, shrunk_configs
+
+MOST_PARAMETERS = 150_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """A model that runs for real, as the roots that it was traced in."""
+
+    wording: str
+    roots: tuple[tuple[str, Subject], ...]
+    """The path of each root ("" for the whole model) and the run of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoCopy:
+    """Why there is none."""
+
+    reason: str
+
+
+def copy_of(checkpoint: Checkpoint, built: BuiltModel, inspection: Inspection) -> Copy | NoCopy:
+    """Build and run the smallest copy whose code accepts its config."""
+    reason = "there is no config to make it from"
+    for model, wording in _candidates(checkpoint, built, inspection):
+        if isinstance(model, NormscopeError):
+            reason = model.message
+        elif model.parameters > MOST_PARAMETERS:
+            reason = f"the smallest that builds has {model.parameters} parameters"
+        else:
+            try:
+                return _run(model, wording)
+            except NormscopeError as error:
+                reason = error.message
+    return NoCopy(reason=reason)
+
+
+def _candidates(
+    checkpoint: Checkpoint, built: BuiltModel, inspection: Inspection
+) -> Iterator[tuple[BuiltModel | NormscopeError, str]]:
+    if built.config is None or built.inputs is not None:
+        yield built, "the whole model"
+        return
+    config = built.config.to_dict()
+    seen: list[object] = []
+    for shrunk in shrunk_configs(config, inspection.blocks):
+        if shrunk.config in seen:
+            continue
+        seen.append(shrunk.config)
+        yield _built(checkpoint, shrunk), shrunk.wording
+
+
+def _built(checkpoint: Checkpoint, shrunk: Shrunk) -> BuiltModel | NormscopeError:
+    try:
+        return build_on_meta(replace(checkpoint, config=shrunk.config), dtype="float32")
+    except NormscopeError as error:
+        return error
+
+
+def _run(model: BuiltModel, wording: str) -> Copy:
+    """Find inputs on `meta`, then run the same with random weights."""
+    traced = run_traced(model, trace_module)
+    real = randomized(model.module)
+    count = f"{model.parameters / 1e6:.1f}M parameters"
+    return Copy(
+        wording=f"{wording}, {count}",
+        roots=tuple((root.path, _subject(real.get_submodule(root.path), root)) for root in traced.roots),
+    )
+
+
+def _subject(module, root: TracedRoot) -> Subject:
+    inputs = root.inputs
+    graph = trace_module(module, inputs.keywords, inputs.positional)
+    return Subject(module=module, inputs=inputs, graph=graph)

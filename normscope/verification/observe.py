@@ -1,0 +1,140 @@
+"""One branch of a running copy -> what interventions show of the norms around it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import torch
+
+from normscope.graph import Graph, Origin
+from normscope.operations import INTEGER_DTYPES
+from normscope.verification.cuts import Cuts
+from normscope.verification.responses import (
+    Response,
+    responses_to_growth,
+    responses_to_shift,
+)
+from normscope.verification.rerun import Edge, Edit, Subject, Values, rerun
+
+
+class Trunk(StrEnum):
+    """Whether all that lies behind a sum is blind to its size."""
+
+    NORMALIZED = "normalized"
+    FREE = "free"
+    ENDS = "ends"
+    """It is, but the stack ends here: a final norm looks the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedBranch:
+    """The numerical facts of one branch."""
+
+    entries: Mapping[Response, int]
+    """How often the operands of its first mixing operations gave each answer to growth of x."""
+    whole: Response
+    """The answer of the branch's output to it."""
+    centred: Response | None
+    """The entries' answer to a shift of x; None where no norm stands before them."""
+    output: bool
+    """Whether its output is blind to the size of what it computed."""
+    skip: Response
+    """The skip's answer to growth of x along it."""
+    projected: bool
+    trunk: Trunk
+    remainder: float
+    """What zeroing the branch leaves beside the skip, relative to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """What can be seen of a sum from behind."""
+
+    values: tuple[int, ...]
+    """The next sums of the stream, and the model's outputs."""
+    ends: bool
+    """Whether no further sum of the same list of blocks follows."""
+
+
+def watched_of(cuts: Cuts, behind: Behind) -> list[Edge | int]:
+    """Return all that the baseline run has to give for one branch."""
+    first = [*cuts.into_branch[:1], *cuts.into_skip[:1]]
+    sums = [cuts.skip.reader, *behind.values]
+    return [*first, *cuts.entries, *cuts.waists, cuts.skip, _result(cuts), *sums]
+
+
+def observe_branch(
+    subject: Subject, baseline: Values, cuts: Cuts, behind: Behind, *, projected: bool
+) -> ObservedBranch:
+    """Intervene at the cuts of one branch.
+
+    Raises `NormscopeError` where an edited run does not follow the traced one.
+    """
+    result = _result(cuts)
+    answers = responses_to_growth(
+        subject, baseline, cuts.into_branch, [*cuts.entries, result]
+    )
+    entries = [answers[edge] for edge in cuts.entries]
+    still = [edge for edge in cuts.entries if answers[edge] is Response.UNCHANGED]
+    return ObservedBranch(
+        entries={response: entries.count(response) for response in set(entries)},
+        whole=answers[result],
+        centred=_centred(subject, baseline, cuts, still),
+        output=any(
+            responses_to_growth(subject, baseline, [waist], [result])[result] is Response.UNCHANGED
+            for waist in cuts.waists
+            if waist != cuts.output
+        ),
+        skip=_skip(subject, baseline, cuts),
+        projected=projected,
+        trunk=_trunk(subject, baseline, cuts, behind),
+        remainder=_remainder(subject, cuts),
+    )
+
+
+def seen_values(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
+    """Return the nodes whose values a rerun can look at."""
+    return tuple(
+        index
+        for index in nodes
+        if graph.nodes[index].origin is Origin.OPERATION
+        and graph.nodes[index].operation != "write"
+        and graph.nodes[index].dtype not in INTEGER_DTYPES
+    )
+
+
+def _result(cuts: Cuts) -> Edge | int:
+    return cuts.branch if cuts.output == cuts.whole_branch else cuts.output
+
+
+def _centred(
+    subject: Subject, baseline: Values, cuts: Cuts, still: Sequence[Edge]
+) -> Response | None:
+    if not still:
+        return None
+    answers = set(responses_to_shift(subject, baseline, cuts.into_branch, still).values())
+    return answers.pop() if len(answers) == 1 else Response.UNCLEAR
+
+
+def _skip(subject: Subject, baseline: Values, cuts: Cuts) -> Response:
+    if not cuts.into_skip:
+        return Response.IN_STEP
+    return responses_to_growth(subject, baseline, cuts.into_skip, [cuts.skip])[cuts.skip]
+
+
+def _trunk(subject: Subject, baseline: Values, cuts: Cuts, behind: Behind) -> Trunk:
+    answers = responses_to_growth(subject, baseline, [cuts.skip.reader], behind.values)
+    if set(answers.values()) - {Response.UNCLEAR} != {Response.UNCHANGED}:
+        return Trunk.FREE
+    return Trunk.ENDS if behind.ends else Trunk.NORMALIZED
+
+
+def _remainder(subject: Subject, cuts: Cuts) -> float:
+    total = cuts.skip.reader
+    seen = rerun(
+        subject,
+        Edit(operands={cuts.branch: torch.zeros_like}, watched=(cuts.skip, total)),
+    )
+    skip, left = seen[cuts.skip].flatten(), seen[total].flatten()
+    factor = skip @ left / (skip @ skip)
+    return float((left - factor * skip).norm() / skip.norm())

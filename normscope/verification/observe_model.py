@@ -1,0 +1,139 @@
+"""A running copy with its placed branches -> what interventions show of each of them."""
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+
+from normscope.assembly import PlacedRoot
+from normscope.errors import NormscopeError
+from normscope.graph import Graph
+from normscope.norms import Norm
+from normscope.operations import mixes
+from normscope.placement.place import PlacedBlock, PlacedModel
+from normscope.placement.sites import PlacedBranch
+from normscope.residuals.ancestry import nodes_between
+from normscope.verification.cuts import Cuts, cuts_of
+from normscope.verification.observe import (
+    Behind,
+    ObservedBranch,
+    observe_branch,
+    seen_values,
+    watched_of,
+)
+from normscope.verification.rerun import Edit, Subject, Values, rerun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenBranch:
+    """One branch of the copy with what was seen of it, or why nothing was."""
+
+    block: PlacedBlock
+    placed: PlacedBranch
+    seen: ObservedBranch | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    block: PlacedBlock
+    placed: PlacedBranch
+    cuts: Cuts
+    behind: Behind
+    projected: bool
+
+
+def observe_model(subject: Subject, root: PlacedRoot) -> Iterator[SeenBranch]:
+    """Yield every branch of the copy with what interventions show of it.
+
+    Raises `NormscopeError` where a second run does not give the values of the first.
+    """
+    graph, placed = subject.graph, root.placed
+    stored = {norm.output for norm in root.norms if _is_stored(graph, norm)}
+    prepared: list[_Prepared] = []
+    for block in placed.blocks:
+        for branch in block.branches:
+            reason = _uncuttable(graph, branch, stored)
+            if reason is not None:
+                yield SeenBranch(block=block, placed=branch, seen=reason)
+                continue
+            prepared.append(_prepare(graph, placed, block, branch))
+    if not prepared:
+        return
+    everything = [item for one in prepared for item in watched_of(one.cuts, one.behind)]
+    baseline = rerun(subject, Edit(watched=tuple(dict.fromkeys(everything))))
+    for one in prepared:
+        yield SeenBranch(
+            block=one.block, placed=one.placed, seen=_observed(subject, baseline, one)
+        )
+
+
+def _observed(subject: Subject, baseline: Values, one: _Prepared) -> ObservedBranch | str:
+    watched = watched_of(one.cuts, one.behind)
+    if not all(bool(baseline[item].isfinite().all()) for item in watched):
+        return "its values in the copy are not finite"
+    try:
+        return observe_branch(
+            subject, baseline, one.cuts, one.behind, projected=one.projected
+        )
+    except NormscopeError as error:
+        return error.message
+
+
+def _is_stored(graph: Graph, norm: Norm) -> bool:
+    """Tell whether a norm's stored statistics are written into its arithmetic."""
+    return norm.frozen_statistics and "running_mean" not in graph.nodes[norm.output].slots
+
+
+def _uncuttable(graph: Graph, placed: PlacedBranch, stored: Set[int]) -> str | None:
+    """Return why a branch cannot be intervened in, or None."""
+    if any(not stored.isdisjoint(outputs) for outputs in placed.sites.values()):
+        return "a norm of it divides by what is stored, not by what it reads"
+    if not placed.has_skip:
+        return "no skip goes around it"
+    node = graph.nodes[placed.branch.add.node]
+    if node.operation == "write":
+        return "its sum is written piece by piece"
+    cuts = cuts_of(graph, placed.branch)
+    if not cuts.into_branch or not cuts.entries:
+        return "nothing in it reads the stream through a product"
+    return None
+
+
+def _prepare(
+    graph: Graph, placed: PlacedModel, block: PlacedBlock, branch: PlacedBranch
+) -> _Prepared:
+    add = branch.branch.add
+    beside = nodes_between(graph, add.stream, add.skip) if add.skip > add.stream else ()
+    return _Prepared(
+        block=block,
+        placed=branch,
+        cuts=cuts_of(graph, branch.branch),
+        behind=_behind(graph, placed, block, add.node),
+        projected=any(mixes(graph.nodes[index].operation) for index in beside),
+    )
+
+
+def _behind(graph: Graph, placed: PlacedModel, block: PlacedBlock, node: int) -> Behind:
+    """Return the next sums that a sum reaches, and the outputs; the list that it stands in."""
+    stack = block.key.path.rpartition(".")[0]
+    later: list[int] = []
+    ends = True
+    for other in placed.blocks:
+        for branch in other.branches:
+            add = branch.branch.add
+            if add.node <= node or not branch.has_skip:
+                continue
+            later.append(add.node)
+            ends = ends and other.key.path.rpartition(".")[0] != stack
+    reached = _reached(graph, node)
+    values = [*sorted(dict.fromkeys(later)), *graph.outputs]
+    return Behind(
+        values=seen_values(graph, [value for value in values if value in reached]),
+        ends=ends,
+    )
+
+
+def _reached(graph: Graph, start: int) -> set[int]:
+    reached = {start}
+    for node in graph.nodes[start + 1 :]:
+        if any(operand in reached for operand in node.operands):
+            reached.add(node.index)
+    return reached - {start}

@@ -1,0 +1,86 @@
+"""Inspection -> Verification: its verdicts checked on a small copy with random weights."""
+
+from collections.abc import Callable, Iterator
+
+from normscope.assembly import PlacedRoot
+from normscope.checkpoint import Checkpoint
+from normscope.errors import NormscopeError
+from normscope.graph import Graph
+from normscope.inspection import Inspection
+from normscope.model import BuiltModel
+from normscope.placement.place import PlacedBlock
+from normscope.verification.compare import CopyBlock, compare_branches
+from normscope.verification.conclude import Conclusion, conclude
+from normscope.verification.copies import Copy, NoCopy, copy_of
+from normscope.verification.norm_checks import verify_norms
+from normscope.verification.observe_model import SeenBranch, observe_model
+from normscope.verification.rerun import Subject
+from normscope.verification.verdict import NotChecked, Verification, VerifiedBranch, VerifiedNorm
+
+Place = Callable[[str, Graph], PlacedRoot]
+"""Finds and places the norms of one traced root, given its path."""
+
+
+def verify_inspection(
+    inspection: Inspection, checkpoint: Checkpoint, built: BuiltModel, place: Place
+) -> Verification:
+    """Check each norm and each branch that `inspection` reports of a checkpoint.
+
+    `built` is the model that was inspected, on `meta` or not; it is left as it is. Norms are
+    probed one by one at their full size. Branches are observed on a copy: the same code with
+    fewer blocks and smaller widths where its config allows, all parameters random. What could
+    not be checked is listed with the reason, never raised.
+    """
+    norms = list(verify_norms(built.module, inspection.norms))
+    copy = copy_of(checkpoint, built, inspection)
+    wording, blocks = _observed(copy, place)
+    branches = list(compare_branches(inspection.blocks, inspection.norms, blocks))
+    if isinstance(copy, NoCopy):
+        reason = f"no copy of it runs: {copy.reason}"
+        branches = [NotChecked(what=item.path, reason=reason) for item in inspection.blocks]
+    return Verification(
+        target=inspection.target,
+        copy=wording,
+        branches=tuple(item for item in branches if isinstance(item, VerifiedBranch)),
+        norms=tuple(item for item in norms if isinstance(item, VerifiedNorm)),
+        not_checked=tuple(
+            item for item in (*branches, *norms) if isinstance(item, NotChecked)
+        ),
+    )
+
+
+def _observed(copy: Copy | NoCopy, place: Place) -> tuple[str, list[CopyBlock]]:
+    if isinstance(copy, NoCopy):
+        return "none", []
+    blocks = [
+        block for path, subject in copy.roots for block in observed_blocks(path, subject, place)
+    ]
+    return copy.wording, blocks
+
+
+def observed_blocks(path: str, subject: Subject, place: Place) -> Iterator[CopyBlock]:
+    """Observe every branch of one running root and conclude its name."""
+    root = place(path, subject.graph)
+    try:
+        seen = list(observe_model(subject, root))
+    except NormscopeError as error:
+        seen = [
+            SeenBranch(block=block, placed=branch, seen=error.message)
+            for block in root.placed.blocks
+            for branch in block.branches
+        ]
+    known = {id(item.seen.placed): item for item in conclude(seen)}
+    reasons = {id(item.placed): item.seen for item in seen if isinstance(item.seen, str)}
+    for block in root.placed.blocks:
+        yield _copy_block(path, block, known | reasons)
+
+
+def _copy_block(
+    prefix: str, block: PlacedBlock, found: dict[int, Conclusion | str]
+) -> CopyBlock:
+    return CopyBlock(
+        path=f"{prefix}.{block.key.path}" if prefix and block.key.path else prefix or block.key.path,
+        kinds=tuple(item.branch.kind.value for item in block.branches),
+        facts=tuple((item.placement, frozenset(item.sites)) for item in block.branches),
+        branches=tuple(found[id(item)] for item in block.branches),
+    )
