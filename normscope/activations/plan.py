@@ -8,6 +8,7 @@ from torch import nn
 from normscope.activations.streams import Inputs
 from normscope.activations.taps import Tap, tap_input, tap_output
 from normscope.activations.token_rows import TokenRows, find_token_rows
+from normscope.activations.views import RowView, input_view, output_view
 from normscope.graph import Graph
 from normscope.norms import Norm, condense_norms, find_norms
 from normscope.placement.place import PlacedNorm, place_norms
@@ -48,10 +49,6 @@ class Plan:
     """Modules of a norm's class that never ran: there is nothing to read of them."""
 
 
-_Key = tuple[int, tuple[int, ...], int | None]
-"""Node, axes, groups: what makes two readings the same."""
-
-
 def plan_measurement(module: nn.Module, inputs: Inputs) -> Plan:
     """Trace one forward pass with these inputs and decide what to read.
 
@@ -61,14 +58,14 @@ def plan_measurement(module: nn.Module, inputs: Inputs) -> Plan:
     norms = find_norms(graph)
     roles = _roles(graph, norms)
     rows = find_token_rows(module, inputs, graph, norms)
-    readings: dict[_Key, Reading] = {}
+    readings: dict[RowView, Reading] = {}
     plans = tuple(
         NormPlan(
             norm=norm,
             role=roles[norm.output].role if norm.output in roles else Role.UNPLACED,
             block=roles[norm.output].block if norm.output in roles else None,
-            before=_wanted(graph, norm, norm.input, tap_input(graph, norm), readings),
-            after=_wanted(graph, norm, norm.output, tap_output(graph, norm), readings),
+            before=_wanted(input_view(norm), tap_input(graph, norm), readings),
+            after=_after(graph, norm, readings),
             rows=found,
         )
         for norm, found in zip(norms, rows, strict=True)
@@ -85,23 +82,18 @@ def _roles(graph: Graph, norms: Sequence[Norm]) -> Mapping[int, PlacedNorm]:
     return place_norms(condensed, norms, find_stream(condensed)).roles
 
 
-def _wanted(
-    graph: Graph,
-    norm: Norm,
-    node: int,
-    tap: Tap | None,
-    readings: dict[_Key, Reading],
-) -> int | None:
+def _after(graph: Graph, norm: Norm, readings: dict[RowView, Reading]) -> int | None:
+    view = output_view(graph, norm)
+    return None if view is None else _wanted(view, tap_output(graph, view.node, norm), readings)
+
+
+def _wanted(view: RowView, tap: Tap | None, readings: dict[RowView, Reading]) -> int | None:
     """Return the index of a reading; norms that read the same value share one."""
-    if tap is None or len(graph.nodes[node].shape) < len(norm.axes):
+    if tap is None:
         return None
-    groups = norm.groups
-    if groups and len(graph.nodes[node].shape) > len(graph.nodes[norm.input].shape):
-        groups = None  # the output was left split into its groups
-    key = (node, norm.axes, groups)
-    if key not in readings:
-        readings[key] = Reading(tap=tap, axes=norm.axes, groups=groups)
-    return list(readings).index(key)
+    if view not in readings:
+        readings[view] = Reading(tap=tap, axes=view.axes, groups=view.groups)
+    return list(readings).index(view)
 
 
 def _idle(graph: Graph, norms: Sequence[Norm]) -> tuple[NormStatistics, ...]:

@@ -51,18 +51,18 @@ def tap_input(graph: Graph, norm: Norm) -> Tap | None:
     return _at_module_input(graph, norm) or _at_reader(graph, norm) or _at_source(graph, norm.input)
 
 
-def tap_output(graph: Graph, norm: Norm) -> Tap | None:
-    """Return where the value after gain and bias can be read, or None."""
+def tap_output(graph: Graph, node: int, norm: Norm) -> Tap | None:
+    """Return where the norm's output, as `node` holds it, can be read, or None."""
     if norm.module is not None:
         call = graph.calls[norm.owner_call]
-        if norm.output in call.outputs:
+        if node in call.outputs:
             return ModuleTap(
                 path=call.path,
                 number=call.number,
                 side=Side.OUT_OF,
-                position=call.outputs.index(norm.output),
+                position=call.outputs.index(node),
             )
-    return _at_source(graph, norm.output)
+    return _at_source(graph, node)
 
 
 def _at_module_input(graph: Graph, norm: Norm) -> ModuleTap | None:

@@ -1,13 +1,14 @@
 """`normscope inspect`: targets -> what is known of them, in the format that was asked for."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from contextlib import closing
 from typing import Annotated
 
 import typer
 
-from normscope.cli.failures import ExitStatus, answered, tell_failure
+from normscope.cli.failures import ExitStatus, tell_failure
+from normscope.cli.inspect_answers import answers_to
+from normscope.cli.inspect_request import Request
 from normscope.cli.inspect_views import Views, check_views, streamed, text_of
 from normscope.cli.options import (
     DtypeOption,
@@ -27,19 +28,6 @@ from normscope.cli.targets import named_targets
 from normscope.inspection import Answer, Uninspectable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
-    """What was typed, without the targets and the output."""
-
-    format: Format
-    views: Views
-    revision: str | None
-    dtype: str | None
-    offline: bool
-    trust_remote_code: bool
-    quiet: bool
-
-
 def inspect(
     targets: Targets,
     output_format: FormatOption = Format.TABLE,
@@ -53,6 +41,10 @@ def inspect(
             help="Show the operations that prove the verdict on one block.",
         ),
     ] = None,
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", "-j", min=1, metavar="N", help="Inspect N targets side by side."),
+    ] = 1,
     output: OutputOption = None,
     revision: RevisionOption = None,
     dtype: DtypeOption = None,
@@ -63,7 +55,7 @@ def inspect(
     no_cache: NoCacheOption = False,
 ) -> None:
     """Classify every block and list every norm of each target; no weights are needed."""
-    request = _Request(
+    request = Request(
         format=output_format,
         views=Views(blocks=blocks, norms=norms, explain=explain, verbose=verbose),
         revision=revision,
@@ -71,6 +63,8 @@ def inspect(
         offline=offline,
         trust_remote_code=trust_remote_code,
         quiet=quiet,
+        cache=not no_cache,
+        jobs=jobs,
     )
     names = named_targets(targets)
     check_views(request.views, request.format, len(names))
@@ -79,34 +73,15 @@ def inspect(
     raise typer.Exit(status)
 
 
-def _write_answers(names: list[str], request: _Request, results: Output) -> ExitStatus:
+def _write_answers(names: Sequence[str], request: Request, results: Output) -> ExitStatus:
     """Write each answer as soon as the format allows; return the exit status."""
     answers: list[Answer] = []
-    for answer in _answers(names, request):
-        answers.append(answer)
-        results.write(streamed(answer, request.format, of=len(names)))
+    with closing(answers_to(names, request)) as arriving:
+        for answer in arriving:
+            if isinstance(answer, Uninspectable):
+                tell_failure(answer)
+            answers.append(answer)
+            results.write(streamed(answer, request.format, of=len(names)))
     results.write(text_of(answers, request.format, request.views, results.page))
     failed = any(isinstance(answer, Uninspectable) for answer in answers)
     return ExitStatus.UNANSWERED if failed else ExitStatus.DONE
-
-
-def _answers(names: list[str], request: _Request) -> Iterator[Answer]:
-    for name in names:
-        question = partial(ask, name, request)
-        answer = answered(name, question, quiet=request.quiet, verbose=request.views.verbose)
-        if isinstance(answer, Uninspectable):
-            tell_failure(answer)
-        yield answer
-
-
-def ask(target: str, request: _Request) -> Answer:
-    """Inspect one target; the import waits until there is one, because it brings in torch."""
-    from normscope.pipeline import InspectOptions, inspect_checkpoint
-
-    options = InspectOptions(
-        revision=request.revision,
-        dtype=request.dtype,
-        offline=request.offline,
-        trust_remote_code=request.trust_remote_code,
-    )
-    return inspect_checkpoint(target, options)

@@ -8,6 +8,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 
+from normscope.render.visible import visible
+
 _QUIET_ENVIRONMENT = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -19,6 +21,12 @@ _QUIET_ENVIRONMENT = {
 """Read once when the libraries are imported; what the user has set stays."""
 
 
+def set_quiet_environment() -> None:
+    """Switch off what libraries write by themselves, also in processes started later."""
+    for name, value in _QUIET_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+
+
 @contextlib.contextmanager
 def kept_off_stdout(*, quiet: bool, verbose: bool) -> Iterator[None]:
     """Send what others print to stderr while the block runs, or with `quiet` nowhere.
@@ -26,8 +34,7 @@ def kept_off_stdout(*, quiet: bool, verbose: bool) -> Iterator[None]:
     Without `verbose`, their warnings, log lines and progress bars are off as well.
     """
     if not verbose:
-        for name, value in _QUIET_ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
+        set_quiet_environment()
     with contextlib.ExitStack() as stack:
         if quiet:
             nowhere = io.StringIO()
@@ -47,6 +54,7 @@ def kept_off_stdout(*, quiet: bool, verbose: bool) -> Iterator[None]:
 def _own_log_on_stderr() -> Iterator[None]:
     log = logging.getLogger("normscope")
     handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_VisibleFormatter())
     before = log.level
     log.addHandler(handler)
     log.setLevel(logging.DEBUG)
@@ -55,3 +63,10 @@ def _own_log_on_stderr() -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
+
+
+class _VisibleFormatter(logging.Formatter):
+    """Lets no word of a message or a traceback steer the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(visible(line) for line in super().format(record).splitlines())

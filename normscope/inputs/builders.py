@@ -18,6 +18,7 @@ ON_DEMAND = frozenset(
         "attention_mask",
         "decoder_attention_mask",
         "mask",
+        "speaker_id",
         "query_embeds",
         "audio_codes",
         "lang_ids",

@@ -117,6 +117,10 @@ TEXT: dict[str, Any] = {
     "decoder_attention_mask": decoder_mask,
     "qformer_input_ids": plain_ids,
     "qformer_attention_mask": plain_mask,
+    "classes_input_ids": plain_ids,
+    "classes_attention_mask": plain_mask,
+    "tasks_input_ids": plain_ids,
+    "tasks_attention_mask": plain_mask,
     "task_inputs": task,
     "text_inputs": plain_ids,
 }

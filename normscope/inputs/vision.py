@@ -1,4 +1,4 @@
-"""Sizes -> images, patches and grids."""
+"""Sizes -> what goes with images: grids, masks, positions, regions; and videos."""
 
 from typing import Any
 
@@ -6,94 +6,17 @@ import torch
 from torch import nn
 
 from normscope.inputs.facts import Scope
+from normscope.inputs.images import (
+    channels,
+    grid,
+    packed,
+    patch_widths,
+    pixel_values,
+    rows,
+    side,
+)
 from normscope.inputs.request import Request
 from normscope.inputs.stems import first_width
-
-DEFAULT_SIDE = 224
-LARGEST_SIDE = 1024
-MOST_PATCHES = 4096
-EVEN_SIDE = 448
-"""A multiple of every usual patch, and of windows of them."""
-
-
-def side(request: Request) -> tuple[int, int]:
-    """Return height and width of an image as the config has them."""
-    size = request.facts.first("image_size", "img_size", "input_size", scope=Scope.VISION)
-    if isinstance(size, dict):
-        size = (size.get("height", DEFAULT_SIDE), size.get("width", DEFAULT_SIDE))
-    if isinstance(size, list | tuple) and size and isinstance(size[0], int):
-        return int(size[0]), int(size[-1])
-    return (int(size), int(size)) if isinstance(size, int) else (DEFAULT_SIDE, DEFAULT_SIDE)
-
-
-def channels(request: Request) -> int:
-    """Return the number of colours."""
-    return request.facts.number(
-        "num_channels", "in_channels", "in_chans", "channels", scope=Scope.VISION, default=3
-    )
-
-
-def patch(request: Request) -> int:
-    """Return the side of a patch."""
-    return request.facts.number("patch_size", scope=Scope.VISION, default=16)
-
-
-def rows(request: Request) -> int:
-    """Return how many patches stand along each side of a small image."""
-    merges = ("spatial_merge_size", "merge_size", "pooling_kernel_size", "downsample_factor")
-    merge = request.facts.number(*merges, scope=Scope.VISION, default=2)
-    return 2 * max(merge, 2)
-
-
-def patch_widths(request: Request) -> list[int]:
-    """Return how many values one patch may have: by the config, and by the first weight."""
-    frames = request.facts.number("temporal_patch_size", scope=Scope.VISION, default=1)
-    flat = patch(request) ** 2 * channels(request)
-    widths = dict.fromkeys((flat * frames, flat))
-    stem = first_width(request.module, Scope.VISION, (nn.Conv2d, nn.Conv3d, nn.Linear))
-    return list(dict.fromkeys([*((stem,) if stem else ()), *widths]))
-
-
-def pixel_values(request: Request) -> list[torch.Tensor]:
-    """Images in the layouts that models use, the likeliest first."""
-    if "image_grid_thw" in request.takes or "grid_thw" in request.takes:
-        return packed(request)
-    count = request.sequences
-    image = torch.randn(count, channels(request), *side(request))
-    if max(side(request)) > LARGEST_SIDE and patch(request) > 1:
-        small = 7 * patch(request) * rows(request) // 2
-        full, image = image, torch.randn(count, channels(request), small, small)
-    else:
-        full = image
-    frames = request.facts.number("num_frames", "frames_per_clip", scope=Scope.VISION, default=0)
-    stacked = image[:, None]
-    whole = max((side(request)[0] // patch(request)) * (side(request)[1] // patch(request)), 1)
-    flat = [
-        torch.randn(count, places, width)
-        for places in dict.fromkeys((rows(request) ** 2, min(whole, MOST_PATCHES)))
-        for width in patch_widths(request)
-    ]
-    options = [image, stacked, stacked[:, None]]
-    if frames:
-        options.insert(0, stacked.repeat(1, frames, 1, 1, 1))
-    if _PATCHED & set(request.takes.names):
-        size = patch(request)
-        strip = torch.randn(1, channels(request), size, size * count * rows(request) ** 2)
-        return [*flat, strip, *options]
-    most = request.facts.number("max_num_tiles", scope=Scope.VISION, default=0)
-    if most:
-        options.insert(0, stacked[:, None].repeat(1, 1, most, 1, 1, 1))
-    larger = image.repeat(1, 1, 4, 4) if max(side(request)) < EVEN_SIDE else image
-    even = torch.randn(count, channels(request), EVEN_SIDE, EVEN_SIDE)
-    tiles = [stacked.repeat(1, number, 1, 1, 1) for number in (2, 3, 5)]
-    rest = [*options, *tiles, *flat, larger, even, even[:, None]]
-    return rest if full is image else [*rest, full]
-
-
-_PATCHED = frozenset(
-    {"spatial_shapes", "pixel_position_ids", "image_position_ids", "image_grid_hw", "target_sizes"}
-)
-"""Names beside which images are given as flat patches."""
 
 
 def videos(request: Request) -> list[torch.Tensor]:
@@ -103,25 +26,6 @@ def videos(request: Request) -> list[torch.Tensor]:
     frames = request.facts.number("num_frames", "frames_per_clip", scope=Scope.VISION, default=2)
     frame = torch.randn(request.sequences, 1, channels(request), *side(request))
     return [frame.repeat(1, frames, 1, 1, 1)]
-
-
-def grid(request: Request) -> list[torch.Tensor]:
-    """Frames, rows and columns of patches in each image; [images, 3]."""
-    count = rows(request)
-    return [torch.tensor([[1, count, count]] * request.sequences, dtype=torch.int64)]
-
-
-def packed(request: Request) -> list[torch.Tensor]:
-    """The patches of all images, packed; [patches, values of a patch]."""
-    count = int(grid(request)[0].prod(-1).sum())
-    options = [torch.randn(count, width) for width in patch_widths(request)]
-    size = patch(request)
-    merged = size * request.facts.number("spatial_merge_size", scope=Scope.VISION, default=1)
-    return [
-        *options,
-        torch.randn(count, channels(request), size, size),
-        torch.randn(count, merged, merged, channels(request)),
-    ]
 
 
 def streams(request: Request) -> list[torch.Tensor]:
@@ -255,6 +159,7 @@ VISION: dict[str, Any] = {
     "aspect_ratio_ids": aspect_ratio_ids,
     "aspect_ratio_mask": aspect_ratio_mask,
     "merge_sizes": ones_per_image,
+    "classes_structure": ones_per_image,
     "visual_feats": region_features,
     "visual_pos": region_boxes,
     "image_attention_mask": image_attention_mask,

@@ -1,8 +1,8 @@
 """Skips that are taken from a norm's output: `n = N(x); n + f(n)`.
 
 Where every block of a stack does so, the stream itself is normalized: seen from the stream that is
-post-norm (MiniMax), and the norm of the next block is the trunk norm of this one. Where a few blocks
-do (the first of a BiT stage, the fusion layer of Grounding DINO), those blocks are the odd ones.
+post-norm (MiniMax), and the norm of the next block is the trunk norm of this one. Where a few
+blocks do (the first of a BiT stage, the fusion layer of Grounding DINO), those are the odd ones.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ _STEPS = 24
 def shared_trunk_norms(
     norms: Mapping[int, Norm], blocks: Mapping[int, BlockKey], trunks: Mapping[int, int]
 ) -> dict[int, int]:
-    """Drop the trunk norms that lie in another block where most of their like are no trunk norms."""
+    """Drop the trunk norms of another block where most of their like are no trunk norms."""
     alike = Counter(pattern(norm.owner) for norm in norms.values())
     foreign = {
         node: pattern(norms[output].owner)
@@ -89,7 +89,7 @@ def _norm_behind(graph: Graph, add: StreamAdd) -> int | None:
 
 
 def _is_computed_in(graph: Graph, value: int, path: str, stream: ResidualStream) -> bool:
-    """Tell whether a block computed a value itself: the norm then follows a branch, not the skip."""
+    """Tell whether a block computed a value itself: its norm then follows a branch."""
     return any(
         mixes(graph.nodes[index].operation) and is_within(graph.nodes[index].module, path)
         for index in carried_back(graph, value, stream)

@@ -51,14 +51,24 @@ def _blocks_run_by_parent(
     The branches then lie in elements of lists below the parent. Sibling lists that run in turn
     (XLM: attentions, ffns) are one stack, named by the list whose element runs first.
     """
-    elements = {node: _branch_element(graph, stream.adds[node], owner) for node in nodes}
+    around = {add.parent for add in stream.adds.values()}
+    # A sum around whole blocks is no block of their list.
+    elements = {
+        node: _branch_element(graph, stream.adds[node], owner)
+        for node in nodes
+        if node not in around
+    }
     listed = {node: element for node, element in elements.items() if element is not None}
     lists = {element.rpartition(".")[0] for element in listed.values()}
     several = any(
         len({element for element in listed.values() if element.rpartition(".")[0] == path}) > 1
         for path in lists
     )
-    if not several and (block_path(graph, owner) if owner else None) is not None:
+    within = bool(owner) and (
+        bool(homogeneous_elements(graph, owner))
+        or (not several and block_path(graph, owner) is not None)
+    )
+    if within:
         return {}
     first_of_index: dict[str, str] = {}
     placed: dict[int, tuple[str, bool]] = {}

@@ -1,12 +1,14 @@
 """Where a module path lies in the lists of blocks that a model is built from."""
 
+from collections import Counter
+
 from normscope.graph import Graph
 
 
 def block_path(graph: Graph, path: str) -> str | None:
     """Return the element of the innermost homogeneous module list around `path`.
 
-    A list is homogeneous if its elements are one class; where there is none around the path, the
+    A list is homogeneous if it repeats one class, with few others between; where there is none around the path, the
     element of the innermost list of any kind; None outside of all lists.
     """
     fallback: str | None = None
@@ -54,5 +56,8 @@ def _elements_around(graph: Graph, path: str) -> list[str]:
 
 
 def _is_homogeneous(graph: Graph, path: str) -> bool:
+    """Tell whether a list repeats one class: all of its elements, or at least half and two."""
     children = graph.modules[path].children
-    return len({graph.modules[child].class_name for child in children}) == 1
+    counts = Counter(graph.modules[child].class_name for child in children)
+    most = max(counts.values(), default=0)
+    return len(counts) == 1 or (most >= 2 and most * 2 >= len(children))

@@ -4,6 +4,7 @@ Some blocks change the width and so leave the skip out (a strided block of Mobil
 block of an audio encoder). What they compute is reported as `f(x)`, never hidden.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -89,7 +90,8 @@ def _without_transitions(
     adds: Mapping[BlockKey, Sequence[int]],
 ) -> list[SkiplessBranch]:
     """Leave out what every block of a stack does first to change the shape of its stream."""
-    stacks = {stack_path(key.path) for key in adds}
+    counts = Counter(stack_path(path) for path in {key.path for key in adds})
+    stacks = {stack for stack, count in counts.items() if count > 1}
     uniform = {
         stack
         for stack in stacks

@@ -8,6 +8,7 @@ from normscope.operations import (
     CONVOLUTIONS,
     FOURIER,
     FUSED_ATTENTION,
+    INTEGER_DTYPES,
     MATRIX_PRODUCTS,
     NORMALIZE,
     POOLING,
@@ -19,6 +20,7 @@ from normscope.operations import (
 from normscope.residuals.steps import is_activation, steps_back
 
 _ROUTING = frozenset({"topk", "_grouped_mm", "grouped_mm"})
+_CHOOSING = frozenset({"gather", "index", "index_select", "index_add", "index_put", "index_copy"})
 _PROBABILITY_STEPS = 12
 
 
@@ -61,7 +63,8 @@ def branch_kind(
     ):
         if operations & known:
             return kind
-    if operations & _ROUTING or any(_uses_chosen_weights(graph, node) for node in ordered):
+    routed = any(_is_routed(graph, node) or _uses_chosen_weights(graph, node) for node in ordered)
+    if routed or operations & _ROUTING:
         return BranchKind.MOE
     return _channel_kind(graph, ordered, operations, entries)
 
@@ -166,6 +169,14 @@ def _multiplies_activations(graph: Graph, node: Node) -> bool:
         if is_activation(graph, operand) and not _is_looked_up(graph, operand)
     ]
     return len(flowing) == 2
+
+
+def _is_routed(graph: Graph, node: Node) -> bool:
+    """Tell whether rows are chosen by indices that the model computed."""
+    return node.operation in _CHOOSING and any(
+        graph.nodes[operand].dtype in INTEGER_DTYPES and graph.computes[operand]
+        for operand in node.operands
+    )
 
 
 def _uses_chosen_weights(graph: Graph, node: Node) -> bool:

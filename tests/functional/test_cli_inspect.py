@@ -32,7 +32,7 @@ def made_answer(target: str, _request: object) -> Answer:
 
 @pytest.fixture(autouse=True)
 def _made_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("normscope.cli.inspect.ask", made_answer)
+    monkeypatch.setattr("normscope.cli.inspect_request.ask", made_answer)
 
 
 def run(*arguments: str, stdin: str = "") -> Result:
@@ -40,7 +40,7 @@ def run(*arguments: str, stdin: str = "") -> Result:
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, ask: Ask) -> None:
-    monkeypatch.setattr("normscope.cli.inspect.ask", ask)
+    monkeypatch.setattr("normscope.cli.inspect_request.ask", ask)
 
 
 class TestFormats:

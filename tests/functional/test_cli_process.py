@@ -23,7 +23,7 @@ TESTS = Path(__file__).parents[1]
 FAKE = """
 import sys, time
 sys.path.append({tests!r})
-import normscope.cli.inspect as command
+import normscope.cli.inspect_request as command
 from golden.inspections import EVERY
 from normscope.cli.app import main
 

@@ -31,7 +31,6 @@ WHOLE = [
     "mask2former",
     "superglue",  # pairs of images
     "fastspeech2_conformer",  # durations that are predicted
-    "blt",  # bytes in patches
 ]
 
 

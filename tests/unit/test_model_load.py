@@ -15,7 +15,13 @@ from normscope.model import load_model, load_tokenizer
 @pytest.fixture
 def saved(tmp_path):
     config = transformers.GPT2Config(
-        n_embd=16, n_layer=2, n_head=2, vocab_size=40, n_positions=16, bos_token_id=0, eos_token_id=0
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
+        vocab_size=40,
+        n_positions=16,
+        bos_token_id=0,
+        eos_token_id=0,
     )
     torch.manual_seed(0)
     transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
@@ -33,7 +39,9 @@ def test_the_weights_are_those_of_the_file(saved):
     stored = load_file(saved / "model.safetensors")
     weights = dict(loaded.module.named_parameters())
     assert loaded.class_name == "GPT2LMHeadModel"
-    assert torch.equal(weights["transformer.h.1.ln_2.weight"], stored["transformer.h.1.ln_2.weight"])
+    assert torch.equal(
+        weights["transformer.h.1.ln_2.weight"], stored["transformer.h.1.ln_2.weight"]
+    )
     assert not loaded.module.training
 
 

@@ -1,0 +1,53 @@
+"""What was typed for `inspect` -> the two questions that are put to the pipeline."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from normscope.cli.inspect_views import Views
+from normscope.cli.options import Format
+from normscope.inspection import Answer
+
+if TYPE_CHECKING:  # usage errors come before the analysis is imported
+    from normscope.pipeline import InspectOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was typed, without the targets and the output."""
+
+    format: Format
+    views: Views
+    revision: str | None
+    dtype: str | None
+    offline: bool
+    trust_remote_code: bool
+    quiet: bool
+    cache: bool
+    jobs: int
+
+    @property
+    def options(self) -> "InspectOptions":
+        """How each target is found and built."""
+        from normscope.pipeline import InspectOptions
+
+        return InspectOptions(
+            revision=self.revision,
+            dtype=self.dtype,
+            offline=self.offline,
+            trust_remote_code=self.trust_remote_code,
+            cache=self.cache,
+        )
+
+
+def ask(target: str, request: Request) -> Answer:
+    """Inspect one target; brings in torch where no answer is kept."""
+    from normscope.pipeline import inspect_checkpoint
+
+    return inspect_checkpoint(target, request.options)
+
+
+def recall(target: str, request: Request) -> Answer | None:
+    """Return what is known of one target without torch."""
+    from normscope.pipeline import recall_checkpoint
+
+    return recall_checkpoint(target, request.options)

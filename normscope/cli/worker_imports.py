@@ -1,0 +1,17 @@
+"""Imported once, by the process that workers are forked from: all that an inspection needs."""
+
+from importlib import import_module
+
+from normscope.cli.libraries import kept_off_stdout
+
+NEEDED = (
+    "normscope.cli.worker",
+    "normscope.pipeline",
+    "normscope.inputs",
+    "normscope.model",
+    "normscope.tracing",
+)
+
+with kept_off_stdout(quiet=True, verbose=False):
+    for name in NEEDED:
+        import_module(name)
