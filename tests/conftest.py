@@ -1,6 +1,7 @@
-"""What holds for every test: no network, and no word from the terminal that runs them."""
+"""What holds for every test: no network, no kept answers, no word from the terminal around it."""
 
 import os
+from itertools import count
 
 import pytest
 
@@ -15,3 +16,12 @@ def _same_terminal_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _TERMINAL:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
+
+
+_runs = count()
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.getbasetemp() / f"cache-{next(_runs)}"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))

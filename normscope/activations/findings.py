@@ -4,12 +4,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from normscope.activations.finding_words import (
+    entry_in_words,
+    other_norms,
+    place_of,
+    rounded,
+    tokens_in_words,
+)
 from normscope.statistics import (
     Moments,
     NormStatistics,
     Statistics,
     StatisticsFinding,
-    Token,
     summarize,
 )
 
@@ -74,14 +80,14 @@ def _massive_activations(
                 by_channel.setdefault((norm.stream, item.channel), []).append(item)
     for (_, channel), found in by_channel.items():
         worst = max(found, key=lambda item: item.peak)
-        tokens = _tokens_in_words(statistics, worst.norm, [item.token for item in found])
+        tokens = tokens_in_words(statistics, worst.norm, [item.token for item in found])
         yield StatisticsFinding(
             code="NS401",
             severity="warning",
             where=found[0].norm.name,
             message=f"massive activation in channel {channel} at {tokens}: "
-            f"up to {_number(worst.peak)} before {worst.norm.name}, "
-            f"{_number(worst.share)} times the median magnitude; {_span(found)}",
+            f"up to {rounded(worst.peak)} before {worst.norm.name}, "
+            f"{rounded(worst.share)} times the median magnitude; {_span(found)}",
         )
 
 
@@ -99,7 +105,7 @@ def _span(found: Sequence[_Massive]) -> str:
     first, last = found[0].norm, found[-1].norm
     if first.name == last.name:
         return f"seen before {first.name} alone"
-    return f"from {_place(first)} to {_place(last)}"
+    return f"from {place_of(first)} to {place_of(last)}"
 
 
 # NS402: attention sinks.
@@ -126,14 +132,14 @@ def _sinks(statistics: Statistics, thresholds: Thresholds) -> Iterator[Statistic
     for sinks in found.values():
         worst = max(sinks, key=lambda sink: sink.share)
         norms = dict.fromkeys(sink.norm.name for sink in sinks)
-        here = _tokens_in_words(statistics, worst.norm, [sink.token for sink in sinks])
+        here = tokens_in_words(statistics, worst.norm, [sink.token for sink in sinks])
         yield StatisticsFinding(
             code="NS402",
             severity="warning",
             where=worst.norm.name,
-            message=f"{here} stands out: variance {_number(worst.variance)} before "
-            f"{worst.norm.name}, {_number(worst.share)} times the median token's"
-            + (f"; also before {_other_norms(len(norms) - 1)}" if len(norms) > 1 else ""),
+            message=f"{here} stands out: variance {rounded(worst.variance)} before "
+            f"{worst.norm.name}, {rounded(worst.share)} times the median token's"
+            + (f"; also before {other_norms(len(norms) - 1)}" if len(norms) > 1 else ""),
         )
 
 
@@ -173,12 +179,12 @@ def _out_of_range(
     before = first.before
     assert before is not None
     token = max(range(len(before.peak)), key=lambda index: _finite(before.peak[index]))
-    more = "" if worst is first else f"; up to {_number(_greatest(worst))} before {worst.name}"
+    more = "" if worst is first else f"; up to {rounded(_greatest(worst))} before {worst.name}"
     return StatisticsFinding(
         code="NS403",
         severity=severity,
         where=first.name,
-        message=f"{_number(_greatest(first))} at {_token_in_words(statistics, first, token)}, "
+        message=f"{rounded(_greatest(first))} at {entry_in_words(statistics, first, token)}, "
         f"channel {before.peak_channel[token]}, before {first.name} {what}{more}",
     )
 
@@ -211,7 +217,7 @@ def _large_eps(statistics: Statistics, thresholds: Thresholds) -> Iterator[Stati
         severity="note",
         where=norm.name,
         message=f"eps {norm.eps:g} is {worst[token]:.1%} of the denominator of {norm.name} at "
-        f"{_token_in_words(statistics, norm, token)}; over {limit} in "
+        f"{entry_in_words(statistics, norm, token)}; over {limit} in "
         + ("this norm alone" if len(shares) == 1 else f"{len(shares)} norms"),
     )
 
@@ -247,7 +253,7 @@ def _not_finite(statistics: Statistics) -> Iterator[StatisticsFinding]:
                 if not math.isfinite(value)
             ]
             if moments is not None and wrong:
-                where = _token_in_words(statistics, norm, wrong[0])
+                where = entry_in_words(statistics, norm, wrong[0])
                 yield StatisticsFinding(
                     code="NS406",
                     severity="error",
@@ -258,40 +264,5 @@ def _not_finite(statistics: Statistics) -> Iterator[StatisticsFinding]:
                 return
 
 
-# Words.
-
-
 def _measured(statistics: Statistics) -> Iterator[NormStatistics]:
     return (norm for norm in statistics.norms if norm.before is not None)
-
-
-def _place(norm: NormStatistics) -> str:
-    return norm.block or norm.name
-
-
-def _tokens_in_words(statistics: Statistics, norm: NormStatistics, tokens: Sequence[int]) -> str:
-    different = sorted(set(tokens))
-    first = _token_in_words(statistics, norm, different[0])
-    return first if len(different) == 1 else f"{first} and {len(different) - 1} more"
-
-
-def _token_in_words(statistics: Statistics, norm: NormStatistics, index: int) -> str:
-    tokens = statistics.tokens_of(norm)
-    if index >= len(tokens):
-        return f"row {index}"
-    return token_in_words(tokens[index], several=statistics.input.sequences > 1)
-
-
-def token_in_words(token: Token, *, several: bool) -> str:
-    """Return `token 0 "[CLS]"`, with its sequence where there are several."""
-    named = f"token {token.position}" + (f' "{token.text}"' if token.text is not None else "")
-    side = f" of the {token.stream}" if token.stream else ""
-    return named + side + (f" of sequence {token.sequence}" if several else "")
-
-
-def _other_norms(count: int) -> str:
-    return "1 other norm" if count == 1 else f"{count} other norms"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

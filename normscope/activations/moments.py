@@ -1,7 +1,6 @@
 """Moments of parts -> moments of the whole, in float64; knows no torch."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -37,11 +36,3 @@ def merge_moments(first: Accumulated, second: Accumulated) -> Accumulated:
         peak=larger.peak,
         peak_channel=larger.peak_channel,
     )
-
-
-def merge_all(parts: Iterable[Accumulated]) -> Accumulated:
-    """Return the moments of all parts together."""
-    total = Accumulated()
-    for part in parts:
-        total = merge_moments(total, part)
-    return total

@@ -1,11 +1,11 @@
 """module + inputs -> which values to read, and how their rows fall on tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import nn
 
-from normscope.activations.streams import Inputs
+from normscope.activations.streams import Inputs, told_apart
 from normscope.activations.taps import Tap, tap_input, tap_output
 from normscope.activations.token_rows import TokenRows, find_token_rows
 from normscope.activations.views import RowView, input_view, output_view
@@ -46,7 +46,7 @@ class Plan:
     readings: tuple[Reading, ...]
     norms: tuple[NormPlan, ...]
     idle: tuple[NormStatistics, ...]
-    """Modules of a norm's class that never ran: there is nothing to read of them."""
+    """Norms that were built and never ran: there is nothing to read of them."""
 
 
 def plan_measurement(module: nn.Module, inputs: Inputs) -> Plan:
@@ -54,6 +54,7 @@ def plan_measurement(module: nn.Module, inputs: Inputs) -> Plan:
 
     Raises `NormscopeError` of kind `trace_failed` where the forward fails.
     """
+    inputs = told_apart(inputs)
     graph = trace_module(module, inputs.keywords, inputs.positional)
     norms = find_norms(graph)
     roles = _roles(graph, norms)
@@ -73,7 +74,7 @@ def plan_measurement(module: nn.Module, inputs: Inputs) -> Plan:
     return Plan(
         readings=tuple(readings.values()),
         norms=plans,
-        idle=_idle(graph, norms),
+        idle=tuple(_idle(graph)),
     )
 
 
@@ -96,22 +97,16 @@ def _wanted(view: RowView, tap: Tap | None, readings: dict[RowView, Reading]) ->
     return list(readings).index(view)
 
 
-def _idle(graph: Graph, norms: Sequence[Norm]) -> tuple[NormStatistics, ...]:
-    """Return the modules that never ran, of a class that is a norm and nothing else elsewhere."""
-    kinds = {
-        graph.modules[norm.module].class_name: norm.kind.value
-        for norm in norms
-        if norm.module is not None
-    }
-    return tuple(
-        NormStatistics(
-            name=path,
-            call=0,
-            role=Role.UNPLACED,
-            kind=kinds[module.class_name],
-            rows_per_token=None,
-            problem="it was built and never ran",
-        )
-        for path, module in graph.modules.items()
-        if module.class_name in kinds and path not in graph.call_counts
-    )
+def _idle(graph: Graph) -> Iterator[NormStatistics]:
+    """Yield the modules that do nothing but normalize and did not run."""
+    for path, alone in graph.unrun.items():
+        found = find_norms(alone)
+        if len(found) == 1 and found[0].output in alone.outputs:
+            yield NormStatistics(
+                name=path,
+                call=0,
+                role=Role.UNPLACED,
+                kind=found[0].kind.value,
+                rows_per_token=None,
+                problem="it was built and never ran",
+            )

@@ -1,7 +1,7 @@
 """module + inputs -> the tokens that go in: how many, which ids, which of them count."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -108,6 +108,17 @@ def _real(inputs: Inputs, prefix: str, batch: int, length: int) -> torch.Tensor:
         if isinstance(mask, torch.Tensor) and mask.numel() == batch * length and mask.dim() <= 2:
             return mask.reshape(batch, length).cpu() != 0
     return torch.ones((batch, length), dtype=torch.bool)
+
+
+def told_apart(inputs: Inputs) -> Inputs:
+    """Copy a tensor that is given twice: the graph knows a value by the tensor that holds it."""
+    seen = {id(value) for value in inputs.positional}
+    keywords: dict[str, Any] = {}
+    for name, value in inputs.keywords.items():
+        twice = isinstance(value, torch.Tensor) and id(value) in seen
+        keywords[name] = value.clone() if twice else value
+        seen.add(id(value))
+    return replace(inputs, keywords=keywords)
 
 
 # Inputs of another size, to see which axis follows which.

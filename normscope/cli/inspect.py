@@ -33,6 +33,9 @@ def inspect(
     output_format: FormatOption = Format.TABLE,
     blocks: Annotated[bool, typer.Option("--blocks", help="List every block.")] = False,
     norms: Annotated[bool, typer.Option("--norms", help="List every norm.")] = False,
+    diagram: Annotated[
+        bool, typer.Option("--diagram", help="Draw each distinct block: its stream and branches.")
+    ] = False,
     explain: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +60,7 @@ def inspect(
     """Classify every block and list every norm of each target; no weights are needed."""
     request = Request(
         format=output_format,
-        views=Views(blocks=blocks, norms=norms, explain=explain, verbose=verbose),
+        views=Views(blocks=blocks, norms=norms, diagram=diagram, explain=explain, verbose=verbose),
         revision=revision,
         dtype=None if dtype is None else dtype.value,
         offline=offline,

@@ -8,11 +8,13 @@ from normscope.cli.options import Format
 from normscope.errors import UsageError
 from normscope.inspection import Answer, BlockReport, Inspection
 from normscope.render.blocks import render_blocks
+from normscope.render.diagram import render_diagram
 from normscope.render.documents import render_json, render_json_line
 from normscope.render.explain import render_explanation
 from normscope.render.markdown import (
     render_markdown,
     render_markdown_blocks,
+    render_markdown_diagram,
     render_markdown_explanation,
     render_markdown_norms,
     render_markdown_overview,
@@ -31,24 +33,24 @@ class Views:
 
     blocks: bool = False
     norms: bool = False
+    diagram: bool = False
     explain: str | None = None
     verbose: bool = False
 
     @property
     def any_detail(self) -> bool:
         """Whether something beyond the default view was asked for."""
-        return self.blocks or self.norms or self.explain is not None
+        return self.blocks or self.norms or self.diagram or self.explain is not None
 
 
 def check_views(views: Views, written: Format, targets: int) -> None:
     """Raise `UsageError` for what cannot be combined, before any work is done."""
-    if views.explain is None:
-        return
-    if written in _DOCUMENTS:
-        raise UsageError(
-            f"--explain is not part of {written.value}", "use --format table or markdown"
-        )
-    if targets != 1:
+    for option, asked in (("--explain", views.explain is not None), ("--diagram", views.diagram)):
+        if asked and written in _DOCUMENTS:
+            raise UsageError(
+                f"{option} is not part of {written.value}", "use --format table or markdown"
+            )
+    if views.explain is not None and targets != 1:
         raise UsageError("--explain takes one target", "name the one whose block is meant")
 
 
@@ -80,6 +82,8 @@ def _text(answers: Sequence[Answer], views: Views, page: Page) -> Iterator[str]:
             yield render_explanation(answer, block_named(views.explain, answer), page)
         if len(answers) > 1 or not views.any_detail:
             yield render_table(answer, page, verbose=views.verbose)
+        if views.diagram:
+            yield render_diagram(answer, page)
         if views.blocks:
             yield render_blocks(answer, page)
         if views.norms:
@@ -94,6 +98,8 @@ def _markdown(answers: Sequence[Answer], views: Views) -> Iterator[str]:
             yield render_markdown_explanation(answer, block_named(views.explain, answer))
         if len(answers) > 1 or not views.any_detail:
             yield render_markdown(answer)
+        if views.diagram:
+            yield render_markdown_diagram(answer)
         if views.blocks:
             yield render_markdown_blocks(answer)
         if views.norms:

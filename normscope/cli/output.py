@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import sys
+from codecs import lookup
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -98,11 +99,14 @@ class FileOutput:
 
 def page_of(stream: TextIO, environment: Mapping[str, str]) -> Page:
     """Return the page that `stream` is: columns and colour of a terminal, or neither."""
+    narrow = not lookup(stream.encoding or "utf-8").name.startswith("utf")
     if not stream.isatty():
         columns = environment.get("COLUMNS", "")
-        return Page(width=int(columns) if columns.isdecimal() and int(columns) > 0 else None)
+        width = int(columns) if columns.isdecimal() and int(columns) > 0 else None
+        return Page(width=width, ascii_only=narrow)
     plain = bool(environment.get("NO_COLOR")) or environment.get("TERM") == "dumb"
-    return Page(width=shutil.get_terminal_size().columns, color=not plain)
+    width = shutil.get_terminal_size().columns
+    return Page(width=width, color=not plain, ascii_only=narrow)
 
 
 def encodable(text: str, stream: TextIO) -> str:

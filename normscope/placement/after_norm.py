@@ -20,29 +20,19 @@ from normscope.residuals.steps import StepKind, steps_back
 _STEPS = 24
 
 
-def shared_trunk_norms(
-    norms: Mapping[int, Norm], blocks: Mapping[int, BlockKey], trunks: Mapping[int, int]
-) -> dict[int, int]:
-    """Drop the trunk norms of another block where most of their like are no trunk norms."""
+def shared_trunk_norms(norms: Mapping[int, Norm], trunks: Mapping[int, int]) -> dict[int, int]:
+    """Drop the trunk norms of a list where most of their like are no trunk norms.
+
+    The first norm of a block reads the sum before it alone where that block leaves the skip out,
+    and so does a norm behind the last sum of a side stream.
+    """
     alike = Counter(pattern(norm.owner) for norm in norms.values())
-    foreign = {
-        node: pattern(norms[output].owner)
-        for node, output in trunks.items()
-        if blocks[node].listed and _lies_in_another_block(norms[output], blocks[node], blocks)
-    }
-    counts = Counter(foreign.values())
+    counts = Counter(pattern(norms[output].owner) for output in trunks.values())
     return {
         node: output
         for node, output in trunks.items()
-        if node not in foreign or counts[foreign[node]] * 2 >= alike[foreign[node]]
+        if counts[pattern(norms[output].owner)] * 2 >= alike[pattern(norms[output].owner)]
     }
-
-
-def _lies_in_another_block(norm: Norm, own: BlockKey, blocks: Mapping[int, BlockKey]) -> bool:
-    return any(
-        key.path != own.path and key.listed and is_within(norm.owner, key.path)
-        for key in set(blocks.values())
-    )
 
 
 def norms_before_skips(

@@ -8,8 +8,8 @@ from normscope.graph import Graph
 def block_path(graph: Graph, path: str) -> str | None:
     """Return the element of the innermost homogeneous module list around `path`.
 
-    A list is homogeneous if it repeats one class, with few others between; where there is none around the path, the
-    element of the innermost list of any kind; None outside of all lists.
+    A list is homogeneous if it repeats one class, with few others between; where there is none
+    around the path, the element of the innermost list of any kind; None outside of all lists.
     """
     fallback: str | None = None
     for element in _elements_around(graph, path):

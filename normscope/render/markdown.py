@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from normscope.inspection import Answer, BlockReport, Inspection, Uninspectable
 from normscope.render.blocks import norms_text
+from normscope.render.diagram import render_diagram
 from normscope.render.explain import render_explanation
 from normscope.render.figures import counted
 from normscope.render.footnotes import marked
@@ -70,7 +71,15 @@ def render_markdown_blocks(inspection: Inspection) -> str:
 
 def render_markdown_explanation(inspection: Inspection, block: BlockReport) -> str:
     """Return the evidence of one block as a fenced text."""
-    text = render_explanation(inspection, block, PLAIN)
+    return _fenced(render_explanation(inspection, block, PLAIN))
+
+
+def render_markdown_diagram(inspection: Inspection) -> str:
+    """Return the drawings of the blocks as a fenced text."""
+    return _fenced(render_diagram(inspection, PLAIN))
+
+
+def _fenced(text: str) -> str:
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}{fence}\n"

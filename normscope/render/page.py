@@ -15,6 +15,8 @@ class Page:
     width: int | None = None
     """Columns; None for a pipe or a file, where every line is as long as it needs."""
     color: bool = False
+    ascii_only: bool = False
+    """Whether drawings must do without box characters; other text is written as escapes then."""
 
 
 PLAIN = Page()

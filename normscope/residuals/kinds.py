@@ -93,6 +93,9 @@ def _channel_kind(
     entry_operations = {graph.nodes[index].operation for index in entries}
     # Along a sequence a convolution mixes tokens; on a grid, between two products, it is the MLP's.
     along = any(len(node.shape) == 3 and _is_spatial(graph, node) for node in convolutions)
+    if operations & SOFTMAX and products:
+        # Weights over the tokens without a product (a separable attention).
+        return BranchKind.ATTENTION
     if spatial and (not products or entry_operations <= CONVOLUTIONS):
         return BranchKind.CONV
     if any(_multiplies_activations(graph, node) for node in products):

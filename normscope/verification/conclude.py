@@ -81,14 +81,16 @@ def _name(seen: ObservedBranch, sites: frozenset[Site]) -> Placement:
 
 
 def _some_read_x(seen: ObservedBranch) -> bool:
-    return set(seen.entries) != {Response.UNCHANGED} or seen.whole is not Response.UNCHANGED
+    whole = seen.whole is Response.UNCHANGED or seen.added_to > 0
+    return set(seen.entries) != {Response.UNCHANGED} or not whole
 
 
 def _sentences(seen: ObservedBranch, *, trunk: bool) -> list[str]:
     still, total = seen.entries.get(Response.UNCHANGED, 0), sum(seen.entries.values())
     unclear = seen.entries.get(Response.UNCLEAR, 0)
     said = [
-        f"3x for x: {still} of {total} inputs of the branch's products stay"
+        f"3x for x: {still - seen.added_to} of {total} inputs of the branch's products stay"
+        + (f", {seen.added_to} more for x with what is added to it" if seen.added_to else "")
         + (f", {unclear} unclear" if unclear else "")
         + f", its output is {seen.whole.value}"
     ]

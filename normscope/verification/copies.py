@@ -1,17 +1,19 @@
 """Checkpoint + its inspection -> a small model of the same code, with random real weights."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from torch import nn
+
 from normscope.checkpoint import Checkpoint
-from normscope.errors import NormscopeError
+from normscope.errors import FailureKind, NormscopeError
 from normscope.inputs import TracedRoot, run_traced
 from normscope.inspection import Inspection
 from normscope.model import BuiltModel, build_on_meta
 from normscope.tracing import trace_module
 from normscope.verification.randomize import randomized
 from normscope.verification.rerun import Subject
-from normscope.verification.shrink import Shrunk, shrunk_configs
+from normscope.verification.shrink import Config, shrunk_configs, with_changes
 
 MOST_PARAMETERS = 150_000_000
 
@@ -42,7 +44,7 @@ def copy_of(checkpoint: Checkpoint, built: BuiltModel, inspection: Inspection) -
             reason = f"the smallest that builds has {model.parameters} parameters"
         else:
             try:
-                return _run(model, wording)
+                return _run(model, wording, inspection.towers)
             except NormscopeError as error:
                 reason = error.message
     return NoCopy(reason=reason)
@@ -60,19 +62,24 @@ def _candidates(
         if shrunk.config in seen:
             continue
         seen.append(shrunk.config)
-        yield _built(checkpoint, shrunk), shrunk.wording
+        given = with_changes(checkpoint.config or {}, config, shrunk.config)
+        yield _built(checkpoint, given), shrunk.wording
 
 
-def _built(checkpoint: Checkpoint, shrunk: Shrunk) -> BuiltModel | NormscopeError:
+def _built(checkpoint: Checkpoint, config: Config) -> BuiltModel | NormscopeError:
     try:
-        return build_on_meta(replace(checkpoint, config=shrunk.config), dtype="float32")
+        return build_on_meta(replace(checkpoint, config=config), dtype="float32")
     except NormscopeError as error:
         return error
 
 
-def _run(model: BuiltModel, wording: str) -> Copy:
+def _run(model: BuiltModel, wording: str, towers: Sequence[str]) -> Copy:
     """Find inputs on `meta`, then run the same with random weights."""
     traced = run_traced(model, trace_module)
+    if set(traced.towers) != set(towers):
+        raise NormscopeError(
+            FailureKind.TRACE_FAILED, f"{wording}: it runs in other parts than the model"
+        )
     real = randomized(model.module)
     count = f"{model.parameters / 1e6:.1f}M parameters"
     return Copy(
@@ -81,7 +88,9 @@ def _run(model: BuiltModel, wording: str) -> Copy:
     )
 
 
-def _subject(module, root: TracedRoot) -> Subject:
+def _subject(module: nn.Module, root: TracedRoot) -> Subject:
+    """Trace the second run: code may keep what the first one computed (position tables)."""
     inputs = root.inputs
+    trace_module(module, inputs.keywords, inputs.positional)
     graph = trace_module(module, inputs.keywords, inputs.positional)
     return Subject(module=module, inputs=inputs, graph=graph)

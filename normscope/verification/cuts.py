@@ -3,11 +3,11 @@
 All of it is read off the plain graph, in which a norm is arithmetic like any other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from normscope.graph import Graph
-from normscope.operations import INTEGER_DTYPES, mixes
+from normscope.operations import INTEGER_DTYPES, keeps_elements, mixes
 from normscope.residuals import Branch
 from normscope.residuals.ancestry import nodes_between
 from normscope.verification.rerun import Edge
@@ -25,6 +25,8 @@ class Cuts:
     """Every operand by which the skip does; none where the add reads the stream value itself."""
     entries: tuple[Edge, ...]
     """The operands of its first mixing operations that come from the stream."""
+    before: Mapping[Edge, tuple[int, ...]]
+    """For each of those, the values that all of it goes through on its way from the stream."""
     waists: tuple[int, ...]
     """The values behind its last mixing operation that all of the branch goes through."""
     skip: Edge
@@ -40,14 +42,16 @@ class Cuts:
 def cuts_of(graph: Graph, branch: Branch) -> Cuts:
     """Find the cuts of one branch."""
     add = branch.add
-    nodes = nodes_between(graph, add.stream, branch.output)
+    nodes = nodes_between(graph, add.stream, branch.output) or frozenset({add.node})
     beside = nodes_between(graph, add.stream, add.skip) if add.skip > add.stream else frozenset()
+    entries = first_products(graph, add.stream, nodes)
     operands = graph.nodes[add.node].operands
     return Cuts(
-        into_branch=_edges_from(graph, add.stream, nodes or {add.node}),
+        into_branch=_edges_from(graph, add.stream, nodes),
         into_skip=_edges_from(graph, add.stream, beside),
-        entries=_entries(graph, add.stream, nodes or {add.node}),
-        waists=_waists(graph, nodes, branch.output),
+        entries=entries,
+        before={edge: _before(graph, add.stream, edge) for edge in entries},
+        waists=_waists(graph, nodes, branch.output, start=_last_product(graph, nodes)),
         skip=Edge(reader=add.node, position=operands.index(add.skip)),
         branch=Edge(reader=add.node, position=operands.index(add.branch)),
         output=branch.output,
@@ -64,7 +68,8 @@ def _edges_from(graph: Graph, value: int, readers: Iterable[int]) -> tuple[Edge,
     )
 
 
-def _entries(graph: Graph, stream: int, nodes: Iterable[int]) -> tuple[Edge, ...]:
+def first_products(graph: Graph, stream: int, nodes: Iterable[int]) -> tuple[Edge, ...]:
+    """Return the operands by which the first mixing operations among `nodes` read a value."""
     reached = {stream}
     found: list[Edge] = []
     for index in sorted(nodes):
@@ -82,20 +87,39 @@ def _entries(graph: Graph, stream: int, nodes: Iterable[int]) -> tuple[Edge, ...
     )
 
 
-def _waists(graph: Graph, nodes: frozenset[int], output: int) -> tuple[int, ...]:
-    """Return the values behind the last mixing operation that no path goes around."""
-    last_mix = max((index for index in nodes if mixes(graph.nodes[index].operation)), default=None)
-    if last_mix is None:
-        return ()
+def _before(graph: Graph, stream: int, edge: Edge) -> tuple[int, ...]:
+    """Return the values between the stream and an operand that no path goes around."""
+    operand = graph.nodes[edge.reader].operands[edge.position]
+    nodes = nodes_between(graph, stream, operand) if operand > stream else frozenset[int]()
+    return _waists(graph, nodes, operand, start=stream)
+
+
+def _last_product(graph: Graph, nodes: Iterable[int]) -> int:
+    return max((index for index in nodes if mixes(graph.nodes[index].operation)), default=0)
+
+
+def _waists(
+    graph: Graph, nodes: frozenset[int], output: int, *, start: int
+) -> tuple[int, ...]:
+    """Return the values from `start` on that no path to `output` goes around."""
     furthest = 0
     found: list[int] = []
     for index in sorted(nodes):
         own = graph.nodes[index]
-        if index >= last_mix and furthest <= index and own.output == 0:
+        if index >= start and furthest <= index and own.output == 0:
             found.append(index)
         readers = [reader for reader in graph.consumers[index] if reader in nodes]
         furthest = max((furthest, *readers))
-    return tuple(index for index in found if _is_real(graph, index))[:_MOST_WAISTS]
+    kept = [index for index in found if not _is_passed_on(graph, index, nodes)]
+    return tuple(index for index in kept if index != output and _is_real(graph, index))[
+        :_MOST_WAISTS
+    ]
+
+
+def _is_passed_on(graph: Graph, index: int, nodes: frozenset[int]) -> bool:
+    """Tell whether the next value is the same but for its shape, and so the better waist."""
+    readers = [graph.nodes[reader] for reader in graph.consumers[index] if reader in nodes]
+    return len(readers) == 1 and keeps_elements(readers[0].operation)
 
 
 def _is_real(graph: Graph, index: int) -> bool:

@@ -1,6 +1,6 @@
 """One branch of a running copy -> what interventions show of the norms around it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -32,8 +32,10 @@ class ObservedBranch:
 
     entries: Mapping[Response, int]
     """How often the operands of its first mixing operations gave each answer to growth of x."""
+    added_to: int
+    """How many of the unchanged ones are so only for growth of x plus what is added to it."""
     whole: Response
-    """The answer of the branch's output to it."""
+    """The answer of the branch's output to growth of x."""
     centred: Response | None
     """The entries' answer to a shift of x; None where no norm stands before them."""
     output: bool
@@ -50,8 +52,8 @@ class ObservedBranch:
 class Behind:
     """What can be seen of a sum from behind."""
 
-    values: tuple[int, ...]
-    """The next sums of the stream, and the model's outputs."""
+    values: tuple[Edge | int, ...]
+    """What its first products behind it read, and the next sums, or the model's outputs."""
     ends: bool
     """Whether no further sum of the same list of blocks follows."""
 
@@ -60,7 +62,8 @@ def watched_of(cuts: Cuts, behind: Behind) -> list[Edge | int]:
     """Return all that the baseline run has to give for one branch."""
     first = [*cuts.into_branch[:1], *cuts.into_skip[:1]]
     sums = [cuts.skip.reader, *behind.values]
-    return [*first, *cuts.entries, *cuts.waists, cuts.skip, _result(cuts), *sums]
+    before = [waist for edge in cuts.entries for waist in cuts.before[edge]]
+    return [*first, *cuts.entries, *before, *cuts.waists, cuts.skip, _result(cuts), *sums]
 
 
 def observe_branch(
@@ -71,13 +74,16 @@ def observe_branch(
     Raises `NormscopeError` where an edited run does not follow the traced one.
     """
     result = _result(cuts)
-    answers = responses_to_growth(
-        subject, baseline, cuts.into_branch, [*cuts.entries, result]
+    answers = dict(
+        responses_to_growth(subject, baseline, cuts.into_branch, [*cuts.entries, result])
     )
-    entries = [answers[edge] for edge in cuts.entries]
     still = [edge for edge in cuts.entries if answers[edge] is Response.UNCHANGED]
+    added_to = _behind_a_sum(subject, baseline, cuts, set(cuts.entries) - set(still))
+    answers |= dict.fromkeys(added_to, Response.UNCHANGED)
+    entries = [answers[edge] for edge in cuts.entries if answers[edge] is not Response.NOTHING]
     return ObservedBranch(
         entries={response: entries.count(response) for response in set(entries)},
+        added_to=len(added_to),
         whole=answers[result],
         centred=_centred(subject, baseline, cuts, still),
         output=any(
@@ -107,6 +113,24 @@ def _result(cuts: Cuts) -> Edge | int:
     return cuts.branch if cuts.output == cuts.whole_branch else cuts.output
 
 
+def _behind_a_sum(
+    subject: Subject, baseline: Values, cuts: Cuts, changed: Set[Edge]
+) -> list[Edge]:
+    """Return the entries that are blind to the size of a value made of x and something else.
+
+    Where a position or an earlier value is added to x before the norm, x alone can be seen.
+    """
+    return [
+        edge
+        for edge in cuts.entries
+        if edge in changed
+        and any(
+            responses_to_growth(subject, baseline, [waist], [edge])[edge] is Response.UNCHANGED
+            for waist in cuts.before[edge]
+        )
+    ]
+
+
 def _centred(
     subject: Subject, baseline: Values, cuts: Cuts, still: Sequence[Edge]
 ) -> Response | None:
@@ -124,9 +148,10 @@ def _skip(subject: Subject, baseline: Values, cuts: Cuts) -> Response:
 
 def _trunk(subject: Subject, baseline: Values, cuts: Cuts, behind: Behind) -> Trunk:
     answers = responses_to_growth(subject, baseline, [cuts.skip.reader], behind.values)
-    if set(answers.values()) - {Response.UNCLEAR} != {Response.UNCHANGED}:
+    clear = set(answers.values()) - {Response.UNCLEAR, Response.NOTHING}
+    if not clear <= {Response.UNCHANGED}:
         return Trunk.FREE
-    return Trunk.ENDS if behind.ends else Trunk.NORMALIZED
+    return Trunk.ENDS if behind.ends or not clear else Trunk.NORMALIZED
 
 
 def _remainder(subject: Subject, cuts: Cuts) -> float:

@@ -1,6 +1,6 @@
 """A running copy with its placed branches -> what interventions show of each of them."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from normscope.assembly import PlacedRoot
@@ -8,10 +8,11 @@ from normscope.errors import NormscopeError
 from normscope.graph import Graph
 from normscope.norms import Norm
 from normscope.operations import mixes
+from normscope.placement.lists import stack_path
 from normscope.placement.place import PlacedBlock, PlacedModel
 from normscope.placement.sites import PlacedBranch
 from normscope.residuals.ancestry import nodes_between
-from normscope.verification.cuts import Cuts, cuts_of
+from normscope.verification.cuts import Cuts, cuts_of, first_products
 from normscope.verification.observe import (
     Behind,
     ObservedBranch,
@@ -20,6 +21,10 @@ from normscope.verification.observe import (
     watched_of,
 )
 from normscope.verification.rerun import Edit, Subject, Values, rerun
+
+_NEXT_PRODUCTS = 16
+_NEXT_SUMS = 4
+"""Sums that are looked at behind a sum; those behind them carry on what they carry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +45,29 @@ class _Prepared:
     projected: bool
 
 
+def chosen_blocks(blocks: Sequence[PlacedBlock]) -> list[PlacedBlock]:
+    """Return the first and the last run of the blocks of each stack that look alike.
+
+    Behind the first the stream goes on, so its sums tell a norm on the trunk from a final one.
+    """
+    alike: dict[object, list[PlacedBlock]] = {}
+    for block in blocks:
+        facts = tuple(
+            (item.branch.kind, item.formula, frozenset(item.sites)) for item in block.branches
+        )
+        alike.setdefault((stack_path(block.key.path), facts), []).append(block)
+    return [block for same in alike.values() for block in (same[0], *same[1:][-1:])]
+
+
 def observe_model(subject: Subject, root: PlacedRoot) -> Iterator[SeenBranch]:
-    """Yield every branch of the copy with what interventions show of it.
+    """Yield the branches of the chosen blocks with what interventions show of each.
 
     Raises `NormscopeError` where a second run does not give the values of the first.
     """
     graph, placed = subject.graph, root.placed
     stored = {norm.output for norm in root.norms if _is_stored(graph, norm)}
     prepared: list[_Prepared] = []
-    for block in placed.blocks:
+    for block in chosen_blocks(placed.blocks):
         for branch in block.branches:
             reason = _uncuttable(graph, branch, stored)
             if reason is not None:
@@ -124,11 +143,10 @@ def _behind(graph: Graph, placed: PlacedModel, block: PlacedBlock, node: int) ->
             later.append(add.node)
             ends = ends and other.key.path.rpartition(".")[0] != stack
     reached = _reached(graph, node)
-    values = [*sorted(dict.fromkeys(later)), *graph.outputs]
-    return Behind(
-        values=seen_values(graph, [value for value in values if value in reached]),
-        ends=ends,
-    )
+    sums = seen_values(graph, [value for value in sorted(set(later)) if value in reached])
+    outputs = seen_values(graph, [value for value in graph.outputs if value in reached])
+    entries = first_products(graph, node, reached)[:_NEXT_PRODUCTS]
+    return Behind(values=(*entries, *(sums[:_NEXT_SUMS] or outputs)), ends=ends)
 
 
 def _reached(graph: Graph, start: int) -> set[int]:

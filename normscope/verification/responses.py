@@ -23,6 +23,8 @@ class Response(StrEnum):
     """It grows by the same factor."""
     CHANGED = "changed"
     UNCLEAR = "unclear"
+    NOTHING = "nothing"
+    """There are no elements (an expert without tokens), or zeros alone."""
 
 
 def responses_to_growth(
@@ -76,6 +78,10 @@ def _to_size_one(value: torch.Tensor) -> float:
 
 
 def _response(before: torch.Tensor, after: torch.Tensor) -> Response:
+    if before.shape != after.shape:  # it chose other places or experts
+        return Response.CHANGED
+    if not before.any() and not after.any():
+        return Response.NOTHING
     if _differs(before, after) < _SAME:
         return Response.UNCHANGED
     if _differs(FACTOR * before, after) < _SAME:
@@ -84,6 +90,6 @@ def _response(before: torch.Tensor, after: torch.Tensor) -> Response:
 
 
 def _differs(first: torch.Tensor, second: torch.Tensor) -> float:
-    """Return the relative distance; NaN, which is neither small nor large, for no numbers."""
+    """Return the relative distance; NaN is neither small nor large."""
     size = max(float(first.norm()), float(second.norm()))
-    return float((first - second).norm()) / size if size else float("nan")
+    return float((first - second).norm()) / size

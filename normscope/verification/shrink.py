@@ -17,9 +17,11 @@ _FEWEST = 3
 _DIVISORS = (16, 8, 4, 2)
 _WIDE = 64
 """Integers from which on a number is taken for a width."""
+_PATCHES = 4
+"""Patches along a side of a small image."""
 _NO_LENGTHS = ("head", "group", "kernel", "stride", "expert")
 _NO_WIDTHS = (
-    "vocab", "token", "_id", "_index", "image", "patch", "window", "mel", "position", "length",
+    "num_", "heads", "vocab", "token", "_id", "_index", "image", "patch", "window", "mel", "position", "length",
     "rate", "frame", "kernel", "stride", "label", "resolution", "duration", "grid", "size_divisor",
 )
 
@@ -37,14 +39,37 @@ class Shrunk:
 def shrunk_configs(config: Config, blocks: tuple[BlockReport, ...]) -> Iterator[Shrunk]:
     """Yield smaller configs of the model whose blocks are known, then the config itself."""
     lengths = _lengths(blocks)
-    fewer = _with_lengths(config, lengths)
     few = ", ".join(f"{new} of {old} blocks" for old, new in lengths.items())
+    # A list may have one entry a block, or a length that only happens to be the same.
+    fewer = [_with_lengths(config, lengths, cut=cut) for cut in (True, False)] if few else []
     for divisor in _DIVISORS:
         wording = f"{few}, widths over {divisor}".removeprefix(", ")
-        yield Shrunk(config=_with_widths(fewer, divisor), wording=wording)
-    if few:
-        yield Shrunk(config=fewer, wording=few)
+        for one in fewer or [config]:
+            narrow = _with_widths(one, divisor)
+            yield Shrunk(config=_with_images(narrow), wording=f"{wording}, small images")
+            yield Shrunk(config=narrow, wording=wording)
+    yield from (Shrunk(config=one, wording=few) for one in fewer)
     yield Shrunk(config=config, wording="the whole model")
+
+
+def with_changes(given: Config, whole: Config, shrunk: Config) -> Config:
+    """Return what was given with the shrunk values in it, without what follows from it.
+
+    A config class derives further fields from those that were given (names of stages, what each
+    block is), and derives them anew from the smaller ones.
+    """
+    changed: dict[str, Any] = dict(given)
+    for name, value in shrunk.items():
+        if isinstance(value, Mapping) and isinstance(whole[name], Mapping):
+            inner = given.get(name)
+            part = with_changes(
+                inner if isinstance(inner, Mapping) else {}, whole[name], value
+            )
+            if part:
+                changed[name] = part
+        elif value != whole[name]:
+            changed[name] = value
+    return changed
 
 
 def _lengths(blocks: tuple[BlockReport, ...]) -> dict[int, int]:
@@ -66,19 +91,23 @@ def _lengths(blocks: tuple[BlockReport, ...]) -> dict[int, int]:
     return lengths
 
 
-def _with_lengths(value: Any, lengths: Mapping[int, int], key: str = "") -> Any:
+def _with_lengths(value: Any, lengths: Mapping[int, int], key: str = "", *, cut: bool) -> Any:
     if isinstance(value, Mapping):
-        return {name: _with_lengths(item, lengths, str(name)) for name, item in value.items()}
+        return {
+            name: _with_lengths(item, lengths, str(name), cut=cut) for name, item in value.items()
+        }
     if any(word in key for word in _NO_LENGTHS):
         return value
     if isinstance(value, list | tuple):
-        kept = list(value[: lengths.get(len(value), len(value))])
+        kept = value[: lengths.get(len(value), len(value))] if cut else value
         return [lengths.get(item, item) if _is_integer(item) else item for item in kept]
     return lengths.get(value, value) if _is_integer(value) else value
 
 
 def _with_widths(value: Any, divisor: int, key: str = "") -> Any:
     if isinstance(value, Mapping):
+        if any(_is_integer(name) or name.isdecimal() for name in value):
+            return value  # by index of a block: derived, or not for every length
         return {name: _with_widths(item, divisor, str(name)) for name, item in value.items()}
     if any(word in key for word in _NO_WIDTHS):
         return value
@@ -88,6 +117,23 @@ def _with_widths(value: Any, divisor: int, key: str = "") -> Any:
     if _is_integer(value) and value >= _WIDE and value % divisor == 0:
         return value // divisor
     return value
+
+
+def _with_images(value: Any) -> Any:
+    """Make each image as small as a few of the patches that its config cuts it into."""
+    if not isinstance(value, Mapping):
+        return value
+    small = {name: _with_images(item) for name, item in value.items()}
+    patch = value.get("patch_size")
+    if not _is_integer(patch):
+        return small
+    for name in ("image_size", "img_size"):
+        side = value.get(name)
+        if _is_integer(side) and side % patch == 0:
+            small[name] = min(side, _PATCHES * patch)
+        elif isinstance(side, list | tuple) and all(_is_integer(one) for one in side):
+            small[name] = [min(one, _PATCHES * patch) for one in side]
+    return small
 
 
 def _is_integer(value: Any) -> bool:

@@ -13,7 +13,7 @@ from normscope.verification.compare import CopyBlock, compare_branches
 from normscope.verification.conclude import Conclusion, conclude
 from normscope.verification.copies import Copy, NoCopy, copy_of
 from normscope.verification.norm_checks import verify_norms
-from normscope.verification.observe_model import SeenBranch, observe_model
+from normscope.verification.observe_model import SeenBranch, chosen_blocks, observe_model
 from normscope.verification.rerun import Subject
 from normscope.verification.verdict import NotChecked, Verification, VerifiedBranch, VerifiedNorm
 
@@ -59,19 +59,19 @@ def _observed(copy: Copy | NoCopy, place: Place) -> tuple[str, list[CopyBlock]]:
 
 
 def observed_blocks(path: str, subject: Subject, place: Place) -> Iterator[CopyBlock]:
-    """Observe every branch of one running root and conclude its name."""
+    """Observe the branches of one running root and conclude their names."""
     root = place(path, subject.graph)
     try:
         seen = list(observe_model(subject, root))
     except NormscopeError as error:
         seen = [
             SeenBranch(block=block, placed=branch, seen=error.message)
-            for block in root.placed.blocks
+            for block in chosen_blocks(root.placed.blocks)
             for branch in block.branches
         ]
     known = {id(item.seen.placed): item for item in conclude(seen)}
     reasons = {id(item.placed): item.seen for item in seen if isinstance(item.seen, str)}
-    for block in root.placed.blocks:
+    for block in chosen_blocks(root.placed.blocks):
         yield _copy_block(path, block, known | reasons)
 
 

@@ -2,7 +2,8 @@
 
     python tests/benchmarks/stats_overhead.py [--model gpt2|bert] [--batch 1] [--dtype float32]
 
-Prints the ratio of the medians, of wall time and of processor time, and the cost per norm and token
+Prints the ratio of the medians, of wall time and of processor time; the share of a measured forward
+that is spent inside the hooks, which a busy machine disturbs less; and the cost per value and token
 beside the time of one read of the same activations. It asserts nothing: machines differ.
 """
 
@@ -16,7 +17,7 @@ import transformers
 from torch import nn
 
 from normscope.activations.plan import plan_measurement
-from normscope.activations.probes import probing
+from normscope.activations.probes import Readings, probing
 from normscope.activations.streams import Inputs
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
@@ -56,6 +57,7 @@ def compare(model: nn.Module, inputs: Inputs, arguments: argparse.Namespace) -> 
         plain()
         measured()
         wall, processor = interleaved((plain, measured), arguments.rounds)
+        inside = share_inside(measured, min(arguments.rounds, 7))
     read = one_read(arguments.batch * arguments.tokens, model.config.hidden_size, model.dtype)
     shape = f"{arguments.batch}x{arguments.tokens} tokens {arguments.dtype}"
     print(f"{arguments.model} {shape}, {len(readings)} values read, {arguments.rounds} rounds")
@@ -69,6 +71,7 @@ def compare(model: nn.Module, inputs: Inputs, arguments: argparse.Namespace) -> 
             f"{min(second) / min(first):.3f}, pairs {ratios[len(ratios) // 4]:.3f} to "
             f"{ratios[3 * len(ratios) // 4]:.3f}"
         )
+    print(f"  inside the hooks {inside:.2%} of the rest of the forward")
     values = len(readings) * arguments.batch * arguments.tokens
     cost = statistics.median(second - first for first, second in zip(*wall, strict=True)) / values
     print(
@@ -91,6 +94,29 @@ def interleaved(
             wall[index].append(time.perf_counter() - started)
             processor[index].append(time.process_time() - worked)
     return wall, processor
+
+
+def share_inside(measured: Callable[[], None], rounds: int) -> float:
+    """Return the time in the hooks over the time outside them, in the same forward passes."""
+    inside = 0.0
+    take = Readings.take
+
+    def timed(self: Readings, index: int, value: torch.Tensor) -> None:
+        nonlocal inside
+        started = time.perf_counter()
+        take(self, index, value)
+        inside += time.perf_counter() - started
+
+    shares = []
+    Readings.take = timed  # type: ignore[method-assign]
+    try:
+        for _ in range(rounds):
+            inside, started = 0.0, time.perf_counter()
+            measured()
+            shares.append(inside / (time.perf_counter() - started - inside))
+    finally:
+        Readings.take = take  # type: ignore[method-assign]
+    return statistics.median(shares)
 
 
 def one_read(rows: int, width: int, dtype: torch.dtype) -> float:

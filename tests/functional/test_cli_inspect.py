@@ -66,6 +66,11 @@ class TestFormats:
         result = run("type:bert", "type:llama")
         assert result.stdout == render_overview([bert(), llama()], PLAIN)
 
+    def test_each_of_several_is_drawn(self) -> None:
+        result = run("type:bert", "type:llama", "--diagram")
+        assert result.stdout.count("└─ attention ──┘") == 1
+        assert result.stdout.count("└─ RMSNorm ─ attention ──┘") == 1
+
     def test_verbose_shows_each_of_several_targets(self) -> None:
         result = run("type:bert", "type:llama", "--verbose")
         assert render_table(llama(), PLAIN, verbose=True) in result.stdout
@@ -77,6 +82,7 @@ class TestFormats:
             (["--blocks"], "encoder.layer.11"),
             (["--norms"], "encoder.layer.*.output.LayerNorm"),
             (["--explain", "encoder.layer.0"], "modeling_bert.py:184"),
+            (["--diagram"], "└─ attention ──┘"),
         ],
     )
     def test_a_view_replaces_the_default_one(
@@ -85,7 +91,7 @@ class TestFormats:
         result = run("type:bert", *option, "-f", written)
         assert result.exit_code == 0
         assert shown in result.stdout
-        assert "109M parameters" not in result.stdout
+        assert "N = LayerNorm" not in result.stdout
 
     def test_columns_are_honoured_in_a_pipe(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "60")
@@ -189,6 +195,7 @@ class TestUsage:
             (["type:bert", "--no-such-option"], "--no-such-option"),
             (["type:bert", "--dtype", "int3"], "int3"),
             (["type:bert", "--explain", "encoder.layer.0", "-f", "json"], "--explain"),
+            (["type:bert", "--diagram", "-f", "jsonl"], "--diagram"),
             (["type:bert", "type:llama", "--explain", "layers.0"], "one target"),
             (["type:bert", "--explain", "encoder.layer.99"], "encoder.layer.9"),
             (["-"], "standard input"),

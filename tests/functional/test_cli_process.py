@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from golden.cases import COLORED, TERMINAL
-from golden.inspections import bert
+from golden.inspections import EVERY, bert
+from normscope.render.diagram import render_diagram
 from normscope.render.documents import render_json_line
 from normscope.render.page import PLAIN, Page
 from normscope.render.table import render_table
@@ -131,6 +132,18 @@ def test_an_encoding_without_the_characters_loses_nothing() -> None:
         check=True,
     )
     assert r"x + 0.5\xb7f(N(x))" in ended.stdout
+
+
+def test_a_drawing_does_without_the_characters_that_an_encoding_lacks() -> None:
+    ended = subprocess.run(
+        command("gemma2", "--diagram"),
+        env=environment(PYTHONIOENCODING="latin-1", PYTHONUTF8="0"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "`- RMSNorm - attention - RMSNorm --'" in ended.stdout
+    assert ended.stdout == render_diagram(EVERY["gemma2"], Page(ascii_only=True))
 
 
 def on_terminal(*arguments: str, columns: int = 80, **changes: str) -> str:

@@ -39,7 +39,7 @@ class Block(nn.Module):
     def __init__(self, wrap: str = "tensor") -> None:
         super().__init__()
         self.norm = Norm(8, wrap)
-        self.idle = Norm(8)
+        self.idle = nn.LayerNorm(8)
         self.linear = nn.Linear(8, 8)
         self.fail = False
 
@@ -165,6 +165,24 @@ def test_a_scripted_module_is_refused() -> None:
     scripted = torch.jit.ScriptModule()
     with pytest.raises(NormscopeError, match="TorchScript"):
         measure_activations(scripted, torch.randn(1, 3, 8))
+
+
+class Turned(nn.Module):
+    """A norm whose input is read by a hook, and whose output inside it, before it is turned."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(x, (8,)).transpose(1, 2)
+
+
+def test_what_reading_computes_is_not_counted_among_the_operations_of_the_module() -> None:
+    x = torch.randn(2, 5, 8)
+    (norm,) = measure_activations(nn.Sequential(Turned(), nn.Flatten()), x).norms
+    assert norm.problem is None
+    assert norm.before is not None
+    assert norm.after is not None
+    expected = x.double().var(-1, correction=0).flatten().tolist()
+    assert norm.before.variance == pytest.approx(expected, rel=1e-5)
+    assert norm.after.variance == pytest.approx([1.0] * 10, rel=1e-4)
 
 
 class Shifted(nn.Module):

@@ -224,6 +224,50 @@ def test_both_sides_of_an_encoder_decoder_have_tokens_of_their_own() -> None:
     assert decoder_ids == (IDS[:, :5] + 1)[decoder_mask.bool()].tolist()
 
 
+def test_the_same_tensor_on_both_sides_does_not_mix_them_up() -> None:
+    config = transformers.BartConfig(
+        vocab_size=100, d_model=32, max_position_embeddings=30, encoder_layers=1, decoder_layers=1,
+        encoder_attention_heads=4, decoder_attention_heads=4,
+        encoder_ffn_dim=64, decoder_ffn_dim=64,
+    )  # fmt: skip
+    model = randomized(transformers.BartModel(config))
+    statistics = measure_activations(model, {"input_ids": IDS, "decoder_input_ids": IDS})
+    assert {
+        norm.name.partition(".")[0] for norm in statistics.norms if norm.stream == "encoder"
+    } == {"encoder"}
+    assert len(statistics.tokens) == 2 * IDS.numel()
+
+
+def test_a_module_that_turns_its_axes_around_is_read_before_it_turns_them_back() -> None:
+    config = transformers.SqueezeBertConfig(
+        **{**SIZES, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16},
+        embedding_size=8, q_groups=2, k_groups=2, v_groups=2,
+        intermediate_groups=2, output_groups=2,
+    )  # fmt: skip
+    model = randomized(transformers.SqueezeBertModel(config))
+    # Eight tokens of eight features: the turned shape tells nothing.
+    ids = torch.arange(8).unsqueeze(0)
+    name = "encoder.layers.1.output.layernorm"
+    statistics = measure_activations(model, {"input_ids": ids})
+    with torch.no_grad():
+        output = model.eval()(ids).last_hidden_state[0].double()
+    assert_rows(named(statistics, name).after, output)
+
+
+def test_groups_that_the_norm_joins_are_rows() -> None:
+    config = transformers.Mamba2Config(
+        vocab_size=100, hidden_size=32, num_hidden_layers=1, state_size=4, num_heads=8, head_dim=8,
+        n_groups=2, chunk_size=4, **NO_TOKENS,
+    )  # fmt: skip
+    model = randomized(transformers.Mamba2Model(config))
+    found = named(measure_activations(model, {"input_ids": IDS}), "layers.0.mixer.norm")
+    expected = reference_run(model, ["layers.0.mixer.norm"], {"input_ids": IDS})
+    after = expected["layers.0.mixer.norm"].out_of[0].unflatten(-1, (2, 32))
+    assert found.rows_per_token == 2
+    assert found.after is not None
+    assert close(found.after.variance, after.var(-1, correction=0).mean(-1).flatten())
+
+
 class Handmade(nn.Module):
     """One functional norm in the root, one written out in a child that has children itself."""
 

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from golden.inspections import EVERY, bert, deepseek, hostile, llama
+from golden.inspections import DRAWN, EVERY, bert, deepseek, hostile, llama
 from normscope.errors import FailureKind
 from normscope.inspection import Uninspectable
 from normscope.render.blocks import render_blocks
+from normscope.render.diagram import render_diagram
 from normscope.render.documents import render_json, render_json_line
 from normscope.render.explain import render_explanation
 from normscope.render.markdown import (
     render_markdown,
     render_markdown_blocks,
+    render_markdown_diagram,
     render_markdown_explanation,
     render_markdown_norms,
     render_markdown_overview,
@@ -41,6 +43,7 @@ def golden_texts() -> Iterator[tuple[str, str]]:
         yield f"{name}.norms.80.txt", render_norms(made, TERMINAL)
         yield f"{name}.md", render_markdown(made)
     yield from _details()
+    yield from _diagrams()
     yield from _comparisons()
     yield "llama-2.json", render_json(llama(depth=2))
     yield "hostile.jsonl", render_json_line(hostile())
@@ -60,6 +63,17 @@ def _details() -> Iterator[tuple[str, str]]:
     yield "bert.explain.80.txt", render_explanation(first, first.blocks[0], TERMINAL)
     yield "bert.explain.pipe.txt", render_explanation(first, first.blocks[0], PLAIN)
     yield "bert.explain.md", render_markdown_explanation(first, first.blocks[0])
+
+
+def _diagrams() -> Iterator[tuple[str, str]]:
+    for name, made in DRAWN.items():
+        yield f"{name}.diagram.80.txt", render_diagram(made, TERMINAL)
+    for name in ("odd", "wav2vec2-conformer"):
+        narrow = Page(width=80, ascii_only=True)
+        yield f"{name}.diagram.ascii.80.txt", render_diagram(DRAWN[name], narrow)
+    yield "gemma2.diagram.pipe.txt", render_diagram(DRAWN["gemma2"], PLAIN)
+    yield "gemma2.diagram.40.txt", render_diagram(DRAWN["gemma2"], Page(width=40))
+    yield "gptj.diagram.md", render_markdown_diagram(DRAWN["gptj"])
 
 
 def _comparisons() -> Iterator[tuple[str, str]]:

@@ -544,3 +544,161 @@ EVERY = {
         convnext(),
     )
 }
+
+
+# Drawn only: what the families above have no block of.
+
+
+def olmo2() -> Inspection:
+    """Norms at the end of each branch, and two inside the attention."""
+    parts = (
+        Part(
+            kind=BranchKind.ATTENTION,
+            placement=Placement.RES_POST,
+            norms=(
+                (INSIDE, "self_attn.q_norm", ()),
+                (INSIDE, "self_attn.k_norm", ()),
+                (OUT, "post_attention_layernorm", ()),
+            ),
+        ),
+        Part(
+            kind=BranchKind.MLP,
+            placement=Placement.RES_POST,
+            norms=((OUT, "post_feedforward_layernorm", ()),),
+        ),
+    )
+    return _of_one_part("type:olmo2", "Olmo2Model", "layers", [parts] * 32, Style())
+
+
+def gptj() -> Inspection:
+    """Two parallel branches behind one norm."""
+    shared = (IN, "ln_1", ("attn.q_proj", "mlp.fc_in"))
+    parts = tuple(
+        Part(kind=kind, placement=PRE, norms=(shared,), parallel=True, shared=True)
+        for kind in (BranchKind.ATTENTION, BranchKind.MLP)
+    )
+    return _of_one_part("type:gptj", "GPTJModel", "h", [parts] * 28, Style(kind="LayerNorm"))
+
+
+def gpt_neox() -> Inspection:
+    """Two parallel branches, each behind its own norm."""
+    parts = tuple(
+        Part(kind=kind, placement=PRE, norms=((IN, name, ()),), parallel=True)
+        for kind, name in (
+            (BranchKind.ATTENTION, "input_layernorm"),
+            (BranchKind.MLP, "post_attention_layernorm"),
+        )
+    )
+    return _of_one_part(
+        "type:gpt_neox", "GPTNeoXModel", "layers", [parts] * 44, Style(kind="LayerNorm")
+    )
+
+
+def resnet() -> Inspection:
+    """Norms in and at the end of each branch; the first skip is projected and normalized."""
+    plain = Part(
+        kind=BranchKind.CONV,
+        placement=Placement.RES_POST,
+        norms=(
+            (INSIDE, "layer.0.normalization", ()),
+            (INSIDE, "layer.1.normalization", ()),
+            (OUT, "layer.2.normalization", ()),
+        ),
+    )
+    first = replace(plain, formula="N(P(x)) + N(f(x))")
+    style = Style(kind="BatchNorm", bias=True)
+    blocks = [(first,), (plain,), (plain,), (first,), (plain,)]
+    return _of_one_part("type:resnet", "ResNetModel", "encoder.stages.*.layers", blocks, style)
+
+
+def odd() -> Inspection:
+    """Blocks that a drawing must not make plainer than they are."""
+    style = Style(kind="LayerNorm")
+    blocks = [
+        (Part(kind=BranchKind.OTHER, placement=Placement.UNKNOWN, formula="?", reason="opaque"),),
+        (
+            Part(
+                kind=BranchKind.ATTENTION,
+                placement=Placement.OTHER,
+                formula="x + f(N(x), x)",
+                norms=((IN, "norm", ()),),
+                reason="only some of the branch's inputs are normalized",
+            ),
+            Part(kind=BranchKind.MLP, placement=Placement.OTHER, formula="1.5·x - σ(N(f(x)))"),
+        ),
+        (
+            Part(
+                kind=BranchKind.MLP,
+                placement=Placement.OTHER,
+                formula="N(g·x + γ·N(2.5·f(N(x))))",
+                norms=((IN, "a", ()), (OUT, "b", ()), (OUT, "c", ()), (TRUNK, "d", ())),
+            ),
+        ),
+        (
+            Part(
+                kind=BranchKind.CONV,
+                placement=Placement.OTHER,
+                formula="f(N(x))",
+                norms=((IN, "norm", ()),),
+            ),
+            *(
+                Part(kind=kind, placement=PRE, norms=((IN, "n", ()),), parallel=True, shared=True)
+                for kind in (BranchKind.ATTENTION, BranchKind.MLP, BranchKind.SSM)
+            ),
+        ),
+    ]
+    made = _of_one_part("./odd", "OddModel", "blocks", blocks, style)
+    skipless = made.blocks[3]
+    without = replace(skipless.branches[0], add=None)
+    last = replace(skipless, branches=(without, *skipless.branches[1:]), calls=3)
+    return replace(made, blocks=(*made.blocks[:3], last))
+
+
+def two_towers() -> Inspection:
+    """Two stacks of equal blocks, one of them with an odd block."""
+    made = _of_one_part("./towers", "Towers", "text.layers", [(_MLP,)] * 3, Style())
+    other = _of_one_part("", "", "vision.layers", [(_MLP,)] * 2 + [(_HALF,)], Style())
+    return replace(
+        made,
+        stacks=made.stacks + other.stacks,
+        blocks=made.blocks + other.blocks,
+        norms=made.norms + other.norms,
+    )
+
+
+_MLP = Part(kind=BranchKind.MLP, placement=PRE, norms=((IN, "norm", ()),))
+_HALF = replace(_MLP, formula="x + 0.5·f(N(x))")
+
+
+def _of_one_part(
+    target: str, class_name: str, path: str, parts: list[tuple[Part, ...]], style: Style
+) -> Inspection:
+    paths = [f"{path.replace('*', '0')}.{n}" for n in range(len(parts))]
+    blocks = [block(p, path, n, parts[n]) for n, p in enumerate(paths)]
+    norms = [found for n, p in enumerate(paths) for found in norms_of(p, parts[n], style)]
+    stacks = [stack(path, blocks, [range(len(blocks))])]
+    return inspection(target, class_name, 1_000_000, stacks, blocks, norms)
+
+
+DRAWN = {
+    **{
+        name: EVERY[name]
+        for name in (
+            "llama",
+            "bert",
+            "gemma2",
+            "t5",
+            "deepseek_v3",
+            "falcon",
+            "wav2vec2-conformer",
+            "convnext",
+        )
+    },
+    "olmo2": olmo2(),
+    "gptj": gptj(),
+    "gpt_neox": gpt_neox(),
+    "resnet": resnet(),
+    "odd": odd(),
+    "towers": two_towers(),
+    "hostile": hostile(),
+}

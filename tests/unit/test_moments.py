@@ -1,5 +1,6 @@
 """Moments of rows against float64, in every way that they are taken, and their merging."""
 
+import functools
 import math
 import random
 from collections.abc import Callable
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 from normscope.activations import reduce
-from normscope.activations.moments import Accumulated, merge_all, merge_moments
+from normscope.activations.moments import Accumulated, merge_moments
 from normscope.activations.reduce import RowMoments, median_magnitude, reduce_rows, rows_of
 
 Ways = Callable[[], None]
@@ -170,7 +171,7 @@ def test_merged_moments_are_those_of_the_whole_in_any_order(offset: float) -> No
     parts = [values[:3], values[3:4], values[4:200], values[200:]]
     whole = accumulated(values)
     for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
-        merged = merge_all(accumulated(parts[index]) for index in order)
+        merged = functools.reduce(merge_moments, (accumulated(parts[index]) for index in order))
         assert merged.count == 500
         assert merged.mean == pytest.approx(whole.mean, rel=1e-12)
         assert merged.variance == pytest.approx(whole.variance, rel=1e-9)
