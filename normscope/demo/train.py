@@ -18,30 +18,29 @@ import math
 import platform
 import string
 import sys
-from collections import Counter
 from pathlib import Path
-from pydoc_data.topics import topics
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 import transformers
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 from torch.nn import functional as F
-from transformers import OPTConfig, OPTForCausalLM, PreTrainedTokenizerFast
+from transformers import OPTConfig, OPTForCausalLM
 
 from normscope.demo import DEMO_NAMES
+from normscope.demo.corpus import HELD_OUT_TOPICS, Corpus, load_corpus, unigram_entropy
+from normscope.demo.tokenizer import (
+    BOS_ID,
+    EOS_ID,
+    FIRST_BYTE_ID,
+    PAD_ID,
+    VOCABULARY,
+    build_tokenizer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-PAD, BOS, EOS = "<pad>", "<s>", "</s>"
-PAD_ID, BOS_ID, EOS_ID = 0, 1, 2
-FIRST_BYTE_ID: Final = 3
-"""The id of byte 0; byte ``b`` has the id ``FIRST_BYTE_ID + b``."""
-VOCABULARY: Final = FIRST_BYTE_ID + 256
-
-# Named rather than drawn, so that the split is the same topics under every version of Python.
-HELD_OUT_TOPICS: Final = ("assignment", "calls", "comparisons", "execmodel", "try")
+    from transformers import PreTrainedTokenizerFast
 
 PROGRESS_EVERY: Final = 200
 CARD_TEMPLATE: Final = Path(__file__).with_name("card.template.md")
@@ -67,78 +66,6 @@ class Recipe:
     warmup_fraction: float = 0.1
     weight_decay: float = 0.05
     clip: float = 1.0
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Corpus:
-    """The two disjoint parts of the text, each a tuple of documents in UTF-8."""
-
-    train: tuple[bytes, ...]
-    held_out: tuple[bytes, ...]
-
-
-def load_corpus() -> Corpus:
-    """Return the help topics of this Python, split by topic into training and held-out text.
-
-    Topics quote one another at length, so a paragraph that occurs in a held-out topic is left out
-    of the training text: without that, the held-out loss would partly measure memory.
-    """
-    held_out = {name: topics[name] for name in HELD_OUT_TOPICS}
-    seen = {_normalised(part) for text in held_out.values() for part in text.split("\n\n")}
-    train: list[bytes] = []
-    for name in sorted(topics.keys() - held_out.keys()):
-        kept = [part for part in topics[name].split("\n\n") if _normalised(part) not in seen]
-        if kept:
-            train.append("\n\n".join(kept).encode())
-    return Corpus(train=tuple(train), held_out=tuple(text.encode() for text in held_out.values()))
-
-
-def _normalised(paragraph: str) -> str:
-    # Topics indent the paragraphs that they share differently.
-    return " ".join(paragraph.split())
-
-
-def unigram_entropy(data: bytes) -> float:
-    """Return the entropy of the distribution of single bytes in ``data``, in nats per byte."""
-    counts = Counter(data)
-    return -sum(n / len(data) * math.log(n / len(data)) for n in counts.values())
-
-
-def build_tokenizer(window: int) -> PreTrainedTokenizerFast:
-    """Return the tokenizer: a BOS token, then one token for each byte of the UTF-8 text.
-
-    ``window`` is the longest sequence the model takes, in tokens, the BOS token included.
-    """
-    specials = {PAD: PAD_ID, BOS: BOS_ID, EOS: EOS_ID}
-    byte_tokens = {char: FIRST_BYTE_ID + byte for byte, char in enumerate(_byte_characters())}
-    backend = Tokenizer(models.BPE(vocab=specials | byte_tokens, merges=[]))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(
-        add_prefix_space=False, trim_offsets=False, use_regex=False
-    )
-    backend.decoder = decoders.ByteLevel()
-    backend.add_special_tokens([AddedToken(text, normalized=False) for text in specials])
-    backend.post_processor = processors.TemplateProcessing(
-        single=f"{BOS} $A", pair=f"{BOS} $A {BOS} $B", special_tokens=[(BOS, BOS_ID)]
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend,
-        bos_token=BOS,
-        eos_token=EOS,
-        pad_token=PAD,
-        padding_side="right",
-        model_max_length=window,
-        clean_up_tokenization_spaces=False,
-        # Text that spells a special token is text: it must come back byte for byte.
-        split_special_tokens=True,
-    )
-
-
-def _byte_characters() -> list[str]:
-    # The alphabet of ByteLevel: printable Latin-1 bytes stand for themselves, the others for the
-    # characters from U+0100 on, in order.
-    printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
-    stand_ins = iter(range(256, 512))
-    return [chr(byte if byte in printable else next(stand_ins)) for byte in range(256)]
 
 
 def build_model(name: str, recipe: Recipe) -> OPTForCausalLM:

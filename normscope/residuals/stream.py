@@ -130,8 +130,8 @@ def _twins_merged(
     merged = dict(branches)
     dropped: set[int] = set()
     for node, add in found.items():
-        earlier = add.parallel_to
-        if earlier not in found or found[earlier].stream != add.stream:
+        earlier = _twin_before(add, found)
+        if earlier is None:
             continue
         first, second = merged[earlier], merged[node]
         same_place = graph.nodes[earlier].call == graph.nodes[node].call
@@ -162,14 +162,19 @@ def _marked_parallel(
     twins = {
         node
         for add in found.values()
-        if add.parallel_to in found and found[add.parallel_to].stream == add.stream
-        for node in (add.node, add.parallel_to)
-        if node is not None
+        if (earlier := _twin_before(add, found)) is not None
+        for node in (add.node, earlier)
     }
     return {
         node: tuple(replace(branch, parallel=node in twins or len(parts) > 1) for branch in parts)
         for node, parts in branches.items()
     }
+
+
+def _twin_before(add: ResidualAdd, found: Mapping[int, ResidualAdd]) -> int | None:
+    """Return the sum that this add's skip passed, if its branch reads the same stream value."""
+    earlier = found.get(add.parallel_to) if add.parallel_to is not None else None
+    return earlier.node if earlier is not None and earlier.stream == add.stream else None
 
 
 def _enclosing(

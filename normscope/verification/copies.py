@@ -1,16 +1,19 @@
 """Checkpoint + its inspection -> a small model of the same code, with random real weights."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 from torch import nn
 
 from normscope.checkpoint import Checkpoint
 from normscope.errors import FailureKind, NormscopeError
+from normscope.graph import Origin
 from normscope.inputs import TracedRoot, run_traced
 from normscope.inspection import Inspection
 from normscope.model import BuiltModel, build_on_meta
 from normscope.tracing import trace_module
+from normscope.tracing.devices import LARGEST_RESULT
 from normscope.verification.randomize import randomized
 from normscope.verification.rerun import Subject
 from normscope.verification.shrink import Config, shrunk_configs, with_changes
@@ -37,6 +40,7 @@ class NoCopy:
 def copy_of(checkpoint: Checkpoint, built: BuiltModel, inspection: Inspection) -> Copy | NoCopy:
     """Build and run the smallest copy whose code accepts its config."""
     reason = "there is no config to make it from"
+    part: Copy | None = None
     for model, wording in _candidates(checkpoint, built, inspection):
         if isinstance(model, NormscopeError):
             reason = model.message
@@ -44,10 +48,15 @@ def copy_of(checkpoint: Checkpoint, built: BuiltModel, inspection: Inspection) -
             reason = f"the smallest that builds has {model.parameters} parameters"
         else:
             try:
-                return _run(model, wording, inspection.towers)
+                copy = _run(model, wording)
             except NormscopeError as error:
                 reason = error.message
-    return NoCopy(reason=reason)
+                continue
+            if {path for path, _ in copy.roots if path} == set(inspection.towers):
+                return copy
+            # It runs in other parts than the model: a larger one may run as a whole.
+            part = part or copy
+    return part or NoCopy(reason=reason)
 
 
 def _candidates(
@@ -73,19 +82,13 @@ def _built(checkpoint: Checkpoint, config: Config) -> BuiltModel | NormscopeErro
         return error
 
 
-def _run(model: BuiltModel, wording: str, towers: Sequence[str]) -> Copy:
+def _run(model: BuiltModel, wording: str) -> Copy:
     """Find inputs on `meta`, then run the same with random weights."""
     traced = run_traced(model, trace_module)
-    if set(traced.towers) != set(towers):
-        raise NormscopeError(
-            FailureKind.TRACE_FAILED, f"{wording}: it runs in other parts than the model"
-        )
     real = randomized(model.module)
     count = f"{model.parameters / 1e6:.1f}M parameters"
-    return Copy(
-        wording=f"{wording}, {count}",
-        roots=tuple((root.path, _subject(real.get_submodule(root.path), root)) for root in traced.roots),
-    )
+    roots = [(root.path, _subject(real.get_submodule(root.path), root)) for root in traced.roots]
+    return Copy(wording=f"{wording}, {count}", roots=tuple(roots))
 
 
 def _subject(module: nn.Module, root: TracedRoot) -> Subject:
@@ -93,4 +96,9 @@ def _subject(module: nn.Module, root: TracedRoot) -> Subject:
     inputs = root.inputs
     trace_module(module, inputs.keywords, inputs.positional)
     graph = trace_module(module, inputs.keywords, inputs.positional)
+    computed = [node for node in graph.nodes if node.origin is Origin.OPERATION]
+    if any(prod(node.shape) > LARGEST_RESULT for node in computed):
+        raise NormscopeError(
+            FailureKind.TOO_LARGE, f"it computes values of more than {LARGEST_RESULT} elements"
+        )
     return Subject(module=module, inputs=inputs, graph=graph)

@@ -82,8 +82,7 @@ def first_products(graph: Graph, stream: int, nodes: Iterable[int]) -> tuple[Edg
     return tuple(
         edge
         for edge in found
-        if graph.nodes[graph.nodes[edge.reader].operands[edge.position]].dtype
-        not in INTEGER_DTYPES
+        if graph.nodes[graph.nodes[edge.reader].operands[edge.position]].dtype not in INTEGER_DTYPES
     )
 
 
@@ -98,9 +97,7 @@ def _last_product(graph: Graph, nodes: Iterable[int]) -> int:
     return max((index for index in nodes if mixes(graph.nodes[index].operation)), default=0)
 
 
-def _waists(
-    graph: Graph, nodes: frozenset[int], output: int, *, start: int
-) -> tuple[int, ...]:
+def _waists(graph: Graph, nodes: frozenset[int], output: int, *, start: int) -> tuple[int, ...]:
     """Return the values from `start` on that no path to `output` goes around."""
     furthest = 0
     found: list[int] = []

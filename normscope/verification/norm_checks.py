@@ -1,7 +1,8 @@
 """Norm reports + the modules they name -> each fact beside what a probe recovers."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from torch import nn
 
@@ -13,6 +14,7 @@ from normscope.verification.randomize import randomized
 from normscope.verification.verdict import NormCheck, NotChecked, VerifiedNorm
 
 _EPS_CLOSE = 0.05
+_SETTINGS = (bool, int, float, str, tuple, type(None))
 _LARGEST = 1 << 20
 """Features beyond which a norm is not probed."""
 
@@ -20,11 +22,38 @@ _LARGEST = 1 << 20
 def verify_norms(
     root: nn.Module, reports: Sequence[NormReport]
 ) -> Iterator[VerifiedNorm | NotChecked]:
-    """Probe each norm that is a module, alone and with random parameters."""
+    """Probe each norm that is a module, alone and with random parameters.
+
+    Of modules that are built alike and reported alike, the first is probed for all.
+    """
+    probed: dict[object, VerifiedNorm | NotChecked] = {}
     for report in reports:
         if report.call > 0 or report.calls == 0:
             continue
-        yield verify_norm(root, report)
+        key = _alike(root, report)
+        if key not in probed:
+            probed[key] = verify_norm(root, report)
+        found = probed[key]
+        if isinstance(found, NotChecked):
+            yield replace(found, what=report.name)
+        else:
+            yield replace(found, name=report.name, module=report.module or "")
+
+
+def _alike(root: nn.Module, report: NormReport) -> object:
+    """Return what two modules share that compute the same: class, settings, shapes, facts."""
+    if report.module is None:
+        return None
+    module = root.get_submodule(report.module)
+    if next(module.children(), None) is not None:
+        return report.module
+    settings = tuple(
+        (name, value) for name, value in vars(module).items() if isinstance(value, _SETTINGS)
+    )
+    shapes = tuple((name, value.shape) for name, value in module.named_parameters())
+    facts = (report.kind, report.axes, report.shape, report.groups, report.eps,
+             report.eps_position, report.gain, report.bias)  # fmt: skip
+    return type(module), settings, shapes, facts
 
 
 def verify_norm(root: nn.Module, report: NormReport) -> VerifiedNorm | NotChecked:
@@ -84,10 +113,6 @@ def _check(fact: str, reported: str, observed: str, *, agrees: bool | None = Non
         observed=observed,
         agrees=reported == observed if agrees is None else agrees,
     )
-
-
-
-
 
 
 def _axes(axes: tuple[int, ...]) -> str:

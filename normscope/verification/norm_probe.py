@@ -9,9 +9,9 @@ from torch import nn
 
 from normscope.norms import EpsPosition, Gain, NormKind
 from normscope.tracing.modules import tensors_in
+from normscope.verification.norm_eps import measure_eps
 from normscope.verification.norm_layout import Layout
 from normscope.verification.norm_statistics import Groups, groups_of
-from normscope.verification.norm_eps import measure_eps
 
 Run = Callable[[torch.Tensor], torch.Tensor]
 

@@ -9,12 +9,12 @@ import torch
 from normscope.graph import Graph, Origin
 from normscope.operations import INTEGER_DTYPES
 from normscope.verification.cuts import Cuts
+from normscope.verification.rerun import Edge, Edit, Subject, Values, rerun
 from normscope.verification.responses import (
     Response,
     responses_to_growth,
     responses_to_shift,
 )
-from normscope.verification.rerun import Edge, Edit, Subject, Values, rerun
 
 
 class Trunk(StrEnum):
@@ -113,9 +113,7 @@ def _result(cuts: Cuts) -> Edge | int:
     return cuts.branch if cuts.output == cuts.whole_branch else cuts.output
 
 
-def _behind_a_sum(
-    subject: Subject, baseline: Values, cuts: Cuts, changed: Set[Edge]
-) -> list[Edge]:
+def _behind_a_sum(subject: Subject, baseline: Values, cuts: Cuts, changed: Set[Edge]) -> list[Edge]:
     """Return the entries that are blind to the size of a value made of x and something else.
 
     Where a position or an earlier value is added to x before the norm, x alone can be seen.

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
+import torch
+
 from normscope.assembly import PlacedRoot
-from normscope.errors import NormscopeError
+from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph
 from normscope.norms import Norm
 from normscope.operations import mixes
@@ -77,11 +79,20 @@ def observe_model(subject: Subject, root: PlacedRoot) -> Iterator[SeenBranch]:
     if not prepared:
         return
     everything = [item for one in prepared for item in watched_of(one.cuts, one.behind)]
-    baseline = rerun(subject, Edit(watched=tuple(dict.fromkeys(everything))))
+    baseline = _baseline(subject, Edit(watched=tuple(dict.fromkeys(everything))))
     for one in prepared:
-        yield SeenBranch(
-            block=one.block, placed=one.placed, seen=_observed(subject, baseline, one)
-        )
+        yield SeenBranch(block=one.block, placed=one.placed, seen=_observed(subject, baseline, one))
+
+
+def _baseline(subject: Subject, nothing: Edit) -> Values:
+    first, second = rerun(subject, nothing), rerun(subject, nothing)
+    if any(not _are_equal(value, second[item]) for item, value in first.items()):
+        raise NormscopeError(FailureKind.TRACE_FAILED, "each run of it gives other values")
+    return first
+
+
+def _are_equal(first: torch.Tensor, second: torch.Tensor) -> bool:
+    return torch.equal(first.nan_to_num(), second.nan_to_num())
 
 
 def _observed(subject: Subject, baseline: Values, one: _Prepared) -> ObservedBranch | str:
@@ -89,9 +100,7 @@ def _observed(subject: Subject, baseline: Values, one: _Prepared) -> ObservedBra
     if not all(bool(baseline[item].isfinite().all()) for item in watched):
         return "its values in the copy are not finite"
     try:
-        return observe_branch(
-            subject, baseline, one.cuts, one.behind, projected=one.projected
-        )
+        return observe_branch(subject, baseline, one.cuts, one.behind, projected=one.projected)
     except NormscopeError as error:
         return error.message
 

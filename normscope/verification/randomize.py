@@ -12,13 +12,20 @@ import torch
 from torch import nn
 from torch.nn.modules.conv import _ConvNd
 
+from normscope.errors import FailureKind, NormscopeError
+
 
 def randomized(module: nn.Module, seed: int = 0) -> nn.Module:
     """Return the copy, in eval mode; buffers that hold content keep it.
 
-    The module itself is left as it is.
+    The module itself is left as it is. Raises `NormscopeError` for one that cannot be copied.
     """
-    twin = copy.deepcopy(module).eval()
+    try:
+        twin = copy.deepcopy(module).eval()
+    except Exception as error:
+        raise NormscopeError(
+            FailureKind.TRACE_FAILED, f"{type(module).__qualname__} cannot be copied: {error}"
+        ) from error
     source = torch.Generator().manual_seed(seed)
     made: dict[int, nn.Parameter] = {}
     for owner in twin.modules():

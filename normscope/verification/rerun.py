@@ -83,7 +83,7 @@ def rerun(subject: Subject, edit: Edit) -> Values:
     return mode.seen
 
 
-class _AllSeen(Exception):  # noqa: N818  # it ends a run and is no error
+class _AllSeen(Exception):  # it ends a run and is no error
     """Everything that is watched has been seen."""
 
 

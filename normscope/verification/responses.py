@@ -54,9 +54,7 @@ def responses_to_shift(
     return {item: _response(before[item], after[item]) for item in watched}
 
 
-def _edit(
-    places: Sequence[Edge | int], change: Change, watched: Iterable[Edge | int]
-) -> Edit:
+def _edit(places: Sequence[Edge | int], change: Change, watched: Iterable[Edge | int]) -> Edit:
     return Edit(
         operands={place: change for place in places if isinstance(place, Edge)},
         outputs={place: change for place in places if not isinstance(place, Edge)},

@@ -6,7 +6,7 @@ What does not build or run is for the caller to find out; the next one is less s
 below only save vain attempts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,27 @@ _PATCHES = 4
 """Patches along a side of a small image."""
 _NO_LENGTHS = ("head", "group", "kernel", "stride", "expert")
 _NO_WIDTHS = (
-    "num_", "heads", "vocab", "token", "_id", "_index", "image", "patch", "window", "mel", "position", "length",
-    "rate", "frame", "kernel", "stride", "label", "resolution", "duration", "grid", "size_divisor",
+    "num_",
+    "heads",
+    "vocab",
+    "token",
+    "_id",
+    "_index",
+    "image",
+    "patch",
+    "window",
+    "mel",
+    "position",
+    "length",
+    "rate",
+    "frame",
+    "kernel",
+    "stride",
+    "label",
+    "resolution",
+    "duration",
+    "grid",
+    "size_divisor",
 )
 
 Config = Mapping[str, Any]
@@ -36,7 +55,7 @@ class Shrunk:
     wording: str
 
 
-def shrunk_configs(config: Config, blocks: tuple[BlockReport, ...]) -> Iterator[Shrunk]:
+def shrunk_configs(config: Config, blocks: Sequence[BlockReport]) -> Iterator[Shrunk]:
     """Yield smaller configs of the model whose blocks are known, then the config itself."""
     lengths = _lengths(blocks)
     few = ", ".join(f"{new} of {old} blocks" for old, new in lengths.items())
@@ -62,9 +81,7 @@ def with_changes(given: Config, whole: Config, shrunk: Config) -> Config:
     for name, value in shrunk.items():
         if isinstance(value, Mapping) and isinstance(whole[name], Mapping):
             inner = given.get(name)
-            part = with_changes(
-                inner if isinstance(inner, Mapping) else {}, whole[name], value
-            )
+            part = with_changes(inner if isinstance(inner, Mapping) else {}, whole[name], value)
             if part:
                 changed[name] = part
         elif value != whole[name]:
@@ -72,7 +89,7 @@ def with_changes(given: Config, whole: Config, shrunk: Config) -> Config:
     return changed
 
 
-def _lengths(blocks: tuple[BlockReport, ...]) -> dict[int, int]:
+def _lengths(blocks: Sequence[BlockReport]) -> dict[int, int]:
     """Map the length of each list of blocks to the one that still shows every kind of block."""
     lists: dict[str, list[BlockReport]] = {}
     for block in blocks:
@@ -125,11 +142,11 @@ def _with_images(value: Any) -> Any:
         return value
     small = {name: _with_images(item) for name, item in value.items()}
     patch = value.get("patch_size")
-    if not _is_integer(patch):
+    if not isinstance(patch, int):
         return small
     for name in ("image_size", "img_size"):
         side = value.get(name)
-        if _is_integer(side) and side % patch == 0:
+        if isinstance(side, int) and side % patch == 0:
             small[name] = min(side, _PATCHES * patch)
         elif isinstance(side, list | tuple) and all(_is_integer(one) for one in side):
             small[name] = [min(one, _PATCHES * patch) for one in side]

@@ -71,4 +71,6 @@ class Verification:
     @property
     def agrees(self) -> bool:
         """Whether nothing that was checked disagrees."""
-        return all(item.agrees for item in (*self.branches, *self.norms))
+        return all(branch.agrees for branch in self.branches) and all(
+            norm.agrees for norm in self.norms
+        )

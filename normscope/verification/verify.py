@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from normscope.assembly import PlacedRoot
+from normscope.assembly.norm_rows import joined
 from normscope.checkpoint import Checkpoint
 from normscope.errors import NormscopeError
 from normscope.graph import Graph
@@ -43,9 +44,7 @@ def verify_inspection(
         copy=wording,
         branches=tuple(item for item in branches if isinstance(item, VerifiedBranch)),
         norms=tuple(item for item in norms if isinstance(item, VerifiedNorm)),
-        not_checked=tuple(
-            item for item in (*branches, *norms) if isinstance(item, NotChecked)
-        ),
+        not_checked=tuple(item for item in (*branches, *norms) if isinstance(item, NotChecked)),
     )
 
 
@@ -69,17 +68,17 @@ def observed_blocks(path: str, subject: Subject, place: Place) -> Iterator[CopyB
             for block in chosen_blocks(root.placed.blocks)
             for branch in block.branches
         ]
-    known = {id(item.seen.placed): item for item in conclude(seen)}
-    reasons = {id(item.placed): item.seen for item in seen if isinstance(item.seen, str)}
+    found: dict[int, Conclusion | str] = {
+        id(item.placed): item.seen for item in seen if isinstance(item.seen, str)
+    }
+    found |= {id(item.seen.placed): item for item in conclude(seen)}
     for block in chosen_blocks(root.placed.blocks):
-        yield _copy_block(path, block, known | reasons)
+        yield _copy_block(path, block, found)
 
 
-def _copy_block(
-    prefix: str, block: PlacedBlock, found: dict[int, Conclusion | str]
-) -> CopyBlock:
+def _copy_block(prefix: str, block: PlacedBlock, found: dict[int, Conclusion | str]) -> CopyBlock:
     return CopyBlock(
-        path=f"{prefix}.{block.key.path}" if prefix and block.key.path else prefix or block.key.path,
+        path=joined(prefix, block.key.path),
         kinds=tuple(item.branch.kind.value for item in block.branches),
         facts=tuple((item.placement, frozenset(item.sites)) for item in block.branches),
         branches=tuple(found[id(item)] for item in block.branches),

@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from normscope.demo import DEMO_NAMES, demo_path, train
+from normscope.demo import DEMO_NAMES, corpus, demo_path, train
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,27 +196,27 @@ def test_the_stream_of_the_post_norm_model_stays_where_the_norms_put_it() -> Non
 
 
 def test_the_training_text_holds_no_paragraph_of_the_held_out_text() -> None:
-    corpus = train.load_corpus()
+    text = corpus.load_corpus()
     parts = [
-        {" ".join(part.split()) for text in texts for part in text.decode().split("\n\n")}
-        for texts in (corpus.train, corpus.held_out)
+        {" ".join(part.split()) for topic in texts for part in topic.decode().split("\n\n")}
+        for texts in (text.train, text.held_out)
     ]
     assert not parts[0] & parts[1]
-    assert topics["comparisons"].encode() in corpus.held_out
-    sizes = [sum(map(len, texts)) for texts in (corpus.train, corpus.held_out)]
+    assert topics["comparisons"].encode() in text.held_out
+    sizes = [sum(map(len, texts)) for texts in (text.train, text.held_out)]
     assert 0.05 < sizes[1] / sum(sizes) < 0.2
 
 
 @each_demo
 def test_the_recorded_loss_is_that_of_the_shipped_weights(name: str) -> None:
     figures = json.loads((demo_path(name).parent / "training.json").read_text(encoding="utf-8"))
-    if figures["python"] != platform.python_version():
-        pytest.skip(f"the text of Python {figures['python']} is not that of this one")
-    held_out = train.load_corpus().held_out
-    assert figures["unigram_entropy"] == pytest.approx(entropy(b"".join(held_out)), abs=1e-4)
+    # Another Python has somewhat other help topics.
+    close = 1e-3 if figures["python"] == platform.python_version() else 0.25
+    held_out = corpus.load_corpus().held_out
+    assert figures["unigram_entropy"] == pytest.approx(entropy(b"".join(held_out)), abs=close)
     with train.one_thread():
         loss = train.bytes_loss(load_model(name), held_out, figures["recipe"]["window"])
-    assert figures["models"][name]["held_out_loss"] == pytest.approx(loss, abs=1e-3)
+    assert figures["models"][name]["held_out_loss"] == pytest.approx(loss, abs=close)
 
 
 def test_the_card_is_filled_in_from_the_recorded_figures() -> None:

@@ -1,0 +1,65 @@
+"""Configs become smaller and stay consistent; what follows from a field is left to its class."""
+
+from normscope.inspection import BlockReport, BranchKind, BranchReport, Placement, Site
+from normscope.verification.shrink import shrunk_configs, with_changes
+
+
+def block(path: str, site: Site = Site.BRANCH_INPUT) -> BlockReport:
+    branch = BranchReport(
+        kind=BranchKind.MLP,
+        placement=Placement.PRE,
+        sites=(site,),
+        formula="x + f(N(x))",
+        parallel=False,
+        shared_norm=False,
+        add=path,
+        norms={},
+    )
+    return BlockReport(
+        path=path,
+        stack=path.rpartition(".")[0],
+        index=int(path.rpartition(".")[2]),
+        calls=1,
+        placement=Placement.PRE,
+        branches=(branch,),
+    )
+
+
+STACK = [block(f"layers.{index}") for index in range(12)]
+
+
+def test_the_smallest_config_comes_first_and_the_whole_one_last() -> None:
+    config = {"layers": 12, "width": 768, "kinds": ["a"] * 12, "vocab_size": 32000, "eps": 1e-6}
+    every = list(shrunk_configs(config, STACK))
+    assert every[0].config == {
+        "layers": 3, "width": 48, "kinds": ["a"] * 3, "vocab_size": 32000, "eps": 1e-6,
+    }  # fmt: skip
+    assert every[-1].config == config
+
+
+def test_enough_blocks_stay_to_show_each_kind() -> None:
+    odd = [*STACK[:6], block("layers.6", Site.TRUNK), *STACK[7:]]
+    first = next(iter(shrunk_configs({"layers": 12}, odd)))
+    assert first.config == {"layers": 8}
+
+
+def test_heads_keep_their_number_and_lists_their_proportions() -> None:
+    config = {"num_heads": 12, "sections": [16, 24, 24], "flag": True, "side": 15}
+    widths = [one.config["sections"] for one in shrunk_configs(config, STACK)]
+    assert widths[:3] == [[16, 24, 24], [16, 24, 24], [2, 3, 3]]
+    assert all(one.config["num_heads"] == 12 for one in shrunk_configs(config, STACK))
+    assert all(one.config["flag"] is True for one in shrunk_configs(config, STACK))
+
+
+def test_images_become_a_few_patches() -> None:
+    config = {"vision": {"image_size": 224, "patch_size": 16}}
+    first = next(iter(shrunk_configs(config, STACK)))
+    assert first.config == {"vision": {"image_size": 64, "patch_size": 16}}
+
+
+def test_only_what_changed_is_added_to_what_was_given() -> None:
+    whole = {"layers": 12, "names": ["stage12"], "text": {"width": 64, "depth": 2}}
+    shrunk = {"layers": 3, "names": ["stage12"], "text": {"width": 8, "depth": 2}}
+    assert with_changes({"kind": "x"}, whole, shrunk) == {
+        "kind": "x", "layers": 3, "text": {"width": 8},
+    }  # fmt: skip
