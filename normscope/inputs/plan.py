@@ -57,7 +57,8 @@ def changed(request: Request, plan: Plan, reason: str) -> Iterator[Plan]:
     for name, option in plan.choices.items():
         for other in range(option + 1, len(_options(request, name))):
             yield plan.with_choice(name, other)
-    for name in plan.choices:
+    # A mask says least: leave it out before what it belongs to.
+    for name in sorted(plan.choices, key=lambda name: not name.endswith("mask")):
         if name not in _kept(request) and len(plan.choices) > 1:
             yield plan.without(name)
     if not request.pinned:

@@ -65,7 +65,16 @@ def image_sizes(request: Request) -> list[torch.Tensor]:
 
 def pixel_mask(request: Request) -> list[torch.Tensor]:
     """Every pixel counts; [sequences, height, width]."""
-    return [torch.ones(request.sequences, *side(request), dtype=torch.int64)]
+    size = _size_given(request)
+    return [torch.ones(request.sequences, *size, dtype=torch.int64)]
+
+
+def _size_given(request: Request) -> tuple[int, int]:
+    """Return height and width of the images that are given in the same call."""
+    images = request.value("pixel_values") if "pixel_values" in request.takes else None
+    if images is None or images.ndim < 4:
+        return side(request)
+    return images.shape[-2], images.shape[-1]
 
 
 def spatial_shapes(request: Request) -> list[torch.Tensor]:
@@ -83,7 +92,7 @@ def positions(request: Request) -> list[torch.Tensor]:
 def patch_mask(request: Request) -> list[torch.Tensor]:
     """Every patch, or every pixel, counts."""
     patches = torch.ones(request.sequences, rows(request) ** 2, dtype=torch.int64)
-    pixels = torch.ones(request.sequences, 1, *side(request), dtype=torch.int64)
+    pixels = torch.ones(request.sequences, 1, *_size_given(request), dtype=torch.int64)
     return [patches, pixels] if "spatial_shapes" in request.takes else [pixels, patches]
 
 

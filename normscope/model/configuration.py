@@ -136,7 +136,7 @@ def _unknown_type(checkpoint: Checkpoint) -> NormscopeError:
     return NormscopeError(
         FailureKind.UNKNOWN_ARCHITECTURE,
         f"{checkpoint.target}: transformers {version} has no model type {name!r}",
-        "did you mean " + ", ".join(nearest) + "?" if nearest else "a newer transformers may",
+        "did you mean " + ", ".join(nearest) + "?" if nearest else "a newer transformers may know it: pip install -U transformers",
     )
 
 

@@ -102,7 +102,7 @@ def _stack(path: str, blocks: list[BlockReport], context: _Context) -> StackSumm
         index = position if block.index is None else block.index
         groups.setdefault(_block(block, context), []).append(index)
     return StackSummary(
-        path=visible(path),
+        path=visible(path) or "the module itself",
         size=_size(len(blocks), tuple(groups)),
         groups=tuple(
             BlockGroup(indices=index_ranges(indices), block=summary)
