@@ -38,7 +38,7 @@ def streams(request: Request) -> list[torch.Tensor]:
     deep = request.facts.number("latent_channels", "embed_dim", "hidden_size", default=width)
     maps = torch.randn(request.sequences, deep, 8, 8)
     stem = first_width(request.module, Scope.AUDIO, (nn.Linear, nn.Conv1d)) or width
-    widths = dict.fromkeys((width, stem))
+    widths = dict.fromkeys((width, stem, request.facts.number("input_size", default=width)))
     return [*(torch.randn(request.sequences, 8, each) for each in widths), wave, latent, maps]
 
 

@@ -133,10 +133,11 @@ def _unknown_type(checkpoint: Checkpoint) -> NormscopeError:
     name = checkpoint.model_type or ", ".join(checkpoint.architectures)
     nearest = difflib.get_close_matches(name, known_model_types(), n=3, cutoff=0.5)
     version = transformers.__version__
+    newer = "a newer transformers may know it: pip install -U transformers"
     return NormscopeError(
         FailureKind.UNKNOWN_ARCHITECTURE,
         f"{checkpoint.target}: transformers {version} has no model type {name!r}",
-        "did you mean " + ", ".join(nearest) + "?" if nearest else "a newer transformers may know it: pip install -U transformers",
+        "did you mean " + ", ".join(nearest) + "?" if nearest else newer,
     )
 
 

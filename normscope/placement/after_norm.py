@@ -10,10 +10,9 @@ from collections.abc import Mapping
 
 from normscope.graph import Graph
 from normscope.norms import Norm
-from normscope.operations import ACTIVATIONS, NORMALIZE, mixes
-from normscope.placement.blocks import BlockKey
+from normscope.operations import ACTIVATIONS, NORMALIZE
+from normscope.placement.blocks import BlockKey, is_computed_in
 from normscope.placement.lists import is_within, pattern
-from normscope.placement.roles import carried_back
 from normscope.residuals import ResidualStream, StreamAdd
 from normscope.residuals.steps import StepKind, steps_back
 
@@ -53,7 +52,7 @@ def norms_before_skips(
         if output is None or output in trunks.values() or node in trunks:
             continue
         norm = norms[output]
-        if _is_computed_in(graph, norm.input, blocks[node].path, stream):
+        if is_computed_in(graph, norm.input, blocks[node].path, stream):
             continue
         bare = all(entry.bare for branch in add.branches for entry in branch.entries)
         own = blocks[node].path
@@ -76,11 +75,3 @@ def _norm_behind(graph: Graph, add: StreamAdd) -> int | None:
             return None
         value = steps[0].value
     return None
-
-
-def _is_computed_in(graph: Graph, value: int, path: str, stream: ResidualStream) -> bool:
-    """Tell whether a block computed a value itself: its norm then follows a branch."""
-    return any(
-        mixes(graph.nodes[index].operation) and is_within(graph.nodes[index].module, path)
-        for index in carried_back(graph, value, stream)
-    )

@@ -8,6 +8,7 @@ from normscope.graph import Graph
 from normscope.operations import mixes
 from normscope.placement.lists import block_path, homogeneous_elements, is_within
 from normscope.residuals import ResidualStream, StreamAdd
+from normscope.residuals.carried import carried_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,3 +159,11 @@ def _enclosing_call(graph: Graph, call: int, path: str) -> int:
             return current
         current = found.parent
     return call
+
+
+def is_computed_in(graph: Graph, value: int, path: str, stream: ResidualStream) -> bool:
+    """Tell whether a block computed what a value carries on, instead of being handed it."""
+    return any(
+        mixes(graph.nodes[index].operation) and is_within(graph.nodes[index].module, path)
+        for index in carried_values(graph, value, stream.adds)
+    )

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from normscope.graph import Graph
 from normscope.norms import Norm
-from normscope.operations import ACTIVATIONS, POOLING, mixes
+from normscope.operations import POOLING, mixes
 from normscope.placement.blocks import BlockKey
 from normscope.placement.lists import stack_path
 from normscope.placement.vocabulary import Role
 from normscope.residuals import ResidualStream
-from normscope.residuals.steps import StepKind, is_activation, steps_back
+from normscope.residuals.carried import carried_values, pooled_operands, sums_behind
 
 _VALUES = 96
 
@@ -25,7 +25,7 @@ def role_outside(
 
     `starts` maps each value that a stack's first stream value carries on to the sums that read it.
     """
-    behind = _sums_carried(graph, norm.input, stream, pooled=False)
+    behind = sums_behind(graph, norm.input, stream.adds)
     opened = starts.get(norm.output, ())
     if behind:
         if not opened and _all_go_on(behind, stream, blocks):
@@ -37,7 +37,7 @@ def role_outside(
         if earlier is None:
             return Role.EMBEDDING
         return Role.BETWEEN_STACKS if blocks[earlier].listed else Role.STACK_INPUT
-    if _sums_carried(graph, norm.input, stream, pooled=True):
+    if sums_behind(graph, norm.input, stream.adds, pooled_operands):
         return Role.FINAL
     return _role_by_order(graph, norm, stream, starts)
 
@@ -106,54 +106,9 @@ def stack_starts(
                 continue
         if not blocks[node].listed and any(key.listed for key in blocks.values()):
             continue
-        for value in carried_back(graph, add.add.stream, stream):
+        for value in carried_values(graph, add.add.stream, stream.adds):
             starts.setdefault(value, []).append(node)
     return starts
-
-
-def carried_back(graph: Graph, value: int, stream: ResidualStream) -> list[int]:
-    """Return the values that `value` carries on, back to the sums before it."""
-    pending, seen = [value], {value}
-    for current in pending:
-        if current in stream.adds or len(seen) > _VALUES:
-            continue
-        for operand in _operands_carried(graph, current, pooled=False):
-            if operand not in seen:
-                seen.add(operand)
-                pending.append(operand)
-    return pending
-
-
-def _operands_carried(graph: Graph, index: int, *, pooled: bool) -> list[int]:
-    node = graph.nodes[index]
-    if node.operation in ACTIVATIONS and node.operands:
-        return [node.operands[0]]
-    if pooled and (node.operation in POOLING or node.operation in {"mean", "amax", "max", "sum"}):
-        return [node.operands[0]]
-    if pooled:
-        # Parallel streams are merged by gates before the last norm.
-        return [step.value for step in steps_back(graph, index)]
-    if node.operation in {"add", "sub"} and len(node.operands) == 2:
-        flowing = [operand for operand in node.operands if is_activation(graph, operand)]
-        if len(flowing) == 2:
-            return flowing
-    return [step.value for step in steps_back(graph, index) if step.kind is not StepKind.GATE]
-
-
-def _sums_carried(graph: Graph, value: int, stream: ResidualStream, *, pooled: bool) -> list[int]:
-    """Return the nearest sums that a value carries on, also through pooling if asked."""
-    pending, seen, found = [value], {value}, []
-    for current in pending:
-        if current in stream.adds:
-            found.append(current)
-            continue
-        if len(seen) > _VALUES:
-            break
-        for operand in _operands_carried(graph, current, pooled=pooled):
-            if operand not in seen:
-                seen.add(operand)
-                pending.append(operand)
-    return found
 
 
 def _sum_before(graph: Graph, norm: Norm, stream: ResidualStream) -> int | None:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from normscope.graph import Graph
 from normscope.operations import mixes
-from normscope.placement.blocks import BlockKey
-from normscope.placement.lists import is_within, stack_path
-from normscope.placement.roles import carried_back
+from normscope.placement.blocks import BlockKey, is_computed_in
+from normscope.placement.lists import stack_path
 from normscope.residuals import Branch, ResidualStream
 from normscope.residuals.adds import ResidualAdd
 from normscope.residuals.ancestry import nodes_between
@@ -69,19 +68,12 @@ def _before_adds(
         inputs = graph.calls[calls[key.run]].inputs
         for position, node in enumerate(nodes):
             value = stream.adds[node].add.stream
-            if not _is_computed_in(graph, value, key.path, stream):
+            if not is_computed_in(graph, value, key.path, stream):
                 continue
             starts = (*reversed(nodes[:position]), *inputs)
             branch = _branch(graph, starts, value, frozenset(stream.adds))
             if branch is not None:
                 yield SkiplessBranch(block=key, branch=branch)
-
-
-def _is_computed_in(graph: Graph, value: int, path: str, stream: ResidualStream) -> bool:
-    return any(
-        mixes(graph.nodes[index].operation) and is_within(graph.nodes[index].module, path)
-        for index in carried_back(graph, value, stream)
-    )
 
 
 def _without_transitions(

@@ -1,12 +1,13 @@
 """Condensed graph -> the residual stream: its adds in order, their links and their nesting."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from normscope.graph import Graph
-from normscope.operations import ACTIVATIONS, NORMALIZE, mixes
+from normscope.operations import NORMALIZE, mixes
 from normscope.residuals.adds import ResidualAdd, find_residual_adds
 from normscope.residuals.branches import Branch, branches_of
+from normscope.residuals.carried import sums_behind
 from normscope.residuals.projected import find_projected_adds
 from normscope.residuals.steps import StepKind, is_activation, steps_back
 
@@ -41,7 +42,7 @@ def find_stream(graph: Graph) -> ResidualStream:
     found |= find_projected_adds(graph, found)
     found = _without_side_inputs(graph, dict(sorted(found.items())))
     whole = {node: branches_of(graph, add, frozenset()) for node, add in found.items()}
-    previous = {node: tuple(_sums_behind(graph, add.stream, found)) for node, add in found.items()}
+    previous = {node: tuple(sums_behind(graph, add.stream, found)) for node, add in found.items()}
     parents = _kept_with_parents(graph, found, whole, previous)
     branches = _marked_parallel(found, _told_apart(graph, found, whole, frozenset(parents)))
     parents, branches = _twins_merged(graph, found, parents, branches)
@@ -67,7 +68,7 @@ def _without_side_inputs(graph: Graph, found: Mapping[int, ResidualAdd]) -> dict
     skip; but no later add goes on from it, and it ends in the branch of one.
     """
     going_on = {
-        earlier for add in found.values() for earlier in _sums_behind(graph, add.stream, found)
+        earlier for add in found.values() for earlier in sums_behind(graph, add.stream, found)
     }
     return {
         node: add
@@ -187,32 +188,6 @@ def _enclosing(
         for node in inside - {outer}:
             enclosing[node].append(outer)
     return enclosing
-
-
-def _sums_behind(graph: Graph, value: int, found: Mapping[int, ResidualAdd]) -> Iterator[int]:
-    """Yield the nearest sums that a value carries on, through norms and activations too."""
-    pending, seen = [value], {value}
-    for current in pending:
-        if current in found:
-            yield current
-            continue
-        if len(seen) > _LINK_VALUES:
-            return
-        for operand in _carried_values(graph, current):
-            if operand not in seen:
-                seen.add(operand)
-                pending.append(operand)
-
-
-def _carried_values(graph: Graph, index: int) -> list[int]:
-    node = graph.nodes[index]
-    if node.operation in ACTIVATIONS and node.operands:
-        return [node.operands[0]]
-    if node.operation in {"add", "sub"} and len(node.operands) == 2:
-        flowing = [operand for operand in node.operands if is_activation(graph, operand)]
-        if len(flowing) == 2:
-            return flowing
-    return [step.value for step in steps_back(graph, index) if step.kind is not StepKind.GATE]
 
 
 def _kept_with_parents(

@@ -39,24 +39,24 @@ class NoCopy:
 
 def copy_of(checkpoint: Checkpoint, built: BuiltModel, inspection: Inspection) -> Copy | NoCopy:
     """Build and run the smallest copy whose code accepts its config."""
-    reason = "there is no config to make it from"
+    reasons: list[str] = []
     part: Copy | None = None
     for model, wording in _candidates(checkpoint, built, inspection):
         if isinstance(model, NormscopeError):
-            reason = model.message
+            reasons.append(model.message)
         elif model.parameters > MOST_PARAMETERS:
-            reason = f"the smallest that builds has {model.parameters} parameters"
+            reasons.append(f"{wording}: it has {model.parameters} parameters")
         else:
             try:
                 copy = _run(model, wording)
             except NormscopeError as error:
-                reason = error.message
+                reasons.append(f"{wording}: {error.message}")
                 continue
             if {path for path, _ in copy.roots if path} == set(inspection.towers):
                 return copy
             # It runs in other parts than the model: a larger one may run as a whole.
             part = part or copy
-    return part or NoCopy(reason=reason)
+    return part or NoCopy(reason=reasons[0])
 
 
 def _candidates(

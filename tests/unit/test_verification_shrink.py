@@ -46,7 +46,8 @@ def test_enough_blocks_stay_to_show_each_kind() -> None:
 def test_heads_keep_their_number_and_lists_their_proportions() -> None:
     config = {"num_heads": 12, "sections": [16, 24, 24], "flag": True, "side": 15}
     widths = [one.config["sections"] for one in shrunk_configs(config, STACK)]
-    assert widths[:3] == [[16, 24, 24], [16, 24, 24], [2, 3, 3]]
+    assert widths[0] == [16, 24, 24]
+    assert [2, 3, 3] in widths
     assert all(one.config["num_heads"] == 12 for one in shrunk_configs(config, STACK))
     assert all(one.config["flag"] is True for one in shrunk_configs(config, STACK))
 
