@@ -16,6 +16,9 @@ from normscope.verification.responses import (
     responses_to_shift,
 )
 
+_MOST_SUMS = 16
+"""Values between the stream and the first products that are grown in turn."""
+
 
 class Trunk(StrEnum):
     """Whether all that lies behind a sum is blind to its size."""
@@ -118,15 +121,17 @@ def _behind_a_sum(subject: Subject, baseline: Values, cuts: Cuts, changed: Set[E
 
     Where a position or an earlier value is added to x before the norm, x alone can be seen.
     """
-    return [
-        edge
-        for edge in cuts.entries
-        if edge in changed
-        and any(
-            responses_to_growth(subject, baseline, [waist], [edge])[edge] is Response.UNCHANGED
-            for waist in cuts.before[edge]
+    behind: dict[int, list[Edge]] = {}
+    for edge in cuts.entries:
+        for waist in cuts.before[edge] if edge in changed else ():
+            behind.setdefault(waist, []).append(edge)
+    found: dict[Edge, None] = {}
+    for waist in list(behind)[:_MOST_SUMS]:
+        answers = responses_to_growth(subject, baseline, [waist], behind[waist])
+        found |= dict.fromkeys(
+            edge for edge in behind[waist] if answers[edge] is Response.UNCHANGED
         )
-    ]
+    return list(found)
 
 
 def _centred(

@@ -1,6 +1,9 @@
 """Inspection -> Verification: its verdicts checked on a small copy with random weights."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
 
 from normscope.assembly import PlacedRoot
 from normscope.assembly.norm_rows import joined
@@ -32,6 +35,24 @@ def verify_inspection(
     fewer blocks and smaller widths where its config allows, all parameters random. What could
     not be checked is listed with the reason, never raised.
     """
+    with _one_thread():
+        return _verified(inspection, checkpoint, built, place)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Hundreds of runs of tiny operations: threads would wait for each other most of the time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _verified(
+    inspection: Inspection, checkpoint: Checkpoint, built: BuiltModel, place: Place
+) -> Verification:
     norms = list(verify_norms(built.module, inspection.norms))
     copy = copy_of(checkpoint, built, inspection)
     wording, blocks = _observed(copy, place)

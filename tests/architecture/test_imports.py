@@ -23,7 +23,7 @@ def heavy_imports(*arguments: str, body: str) -> tuple[int, set[str]]:
     """Return the exit status of a program and which of the heavy packages it imported."""
     program = PROGRAM.format(arguments=list(arguments), body=body)
     ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True
     )
     status, modules = json.loads(ended.stderr.splitlines()[-1])
     return status, HEAVY & set(modules)

@@ -47,7 +47,7 @@ def run(*arguments: str) -> Result:
 def run_alone(*arguments: str) -> tuple[str, int, list[str]]:
     """Return what another process writes, its exit status, and the heavy packages in it."""
     ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "inspect", *arguments],
+        [sys.executable, "-P", "-c", PROGRAM, "inspect", *arguments],
         capture_output=True,
         text=True,
         check=True,

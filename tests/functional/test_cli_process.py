@@ -41,7 +41,7 @@ main()
 
 def command(*arguments: str) -> list[str]:
     """Return a normscope that answers with made inspections."""
-    return [sys.executable, "-c", FAKE.format(tests=str(TESTS)), "inspect", *arguments]
+    return [sys.executable, "-P", "-c", FAKE.format(tests=str(TESTS)), "inspect", *arguments]
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -50,7 +50,10 @@ def environment(**changes: str) -> dict[str, str]:
 
 def test_the_module_runs() -> None:
     shown = subprocess.run(
-        [sys.executable, "-m", "normscope", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-m", "normscope", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     name, version = shown.stdout.split()
     assert name == "normscope"
@@ -59,7 +62,7 @@ def test_the_module_runs() -> None:
 
 def test_no_arguments_show_the_help() -> None:
     shown = subprocess.run(
-        [sys.executable, "-m", "normscope"], capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "normscope"], capture_output=True, text=True, check=False
     )
     assert shown.returncode == 2
     assert "Usage: normscope" in shown.stdout + shown.stderr
@@ -70,7 +73,11 @@ def test_the_shell_completes_commands() -> None:
         _NORMSCOPE_COMPLETE="complete_bash", COMP_WORDS="normscope ins", COMP_CWORD="1"
     )
     completed = subprocess.run(
-        [sys.executable, "-m", "normscope"], env=asked, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "normscope"],
+        env=asked,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert completed.stdout.split() == ["inspect"]
 

@@ -93,7 +93,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 def test_locating_a_checkpoint_does_not_import_torch() -> None:
     program = "import sys, normscope.demo as d; d.demo_path('pre-norm'); print(*sys.modules)"
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True
     )
     assert "normscope.demo" in result.stdout.split()
     assert not {"torch", "transformers"} & set(result.stdout.split())
