@@ -141,14 +141,20 @@ def _unknown_type(checkpoint: Checkpoint) -> NormscopeError:
     )
 
 
+_PUBLISHED_AS = {"pil": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn"}
+"""Packages whose name to import is not the one to install."""
+
+
 def _missing_package(error: BaseException | None) -> str | None:
     while error is not None:
+        name = None
         if isinstance(error, ModuleNotFoundError) and error.name:
-            return error.name.partition(".")[0]
-        if isinstance(error, ImportError):
+            name = error.name.partition(".")[0]
+        elif isinstance(error, ImportError):
             named = re.search(r"requires the (?:following )?([\w.-]+) library", str(error))
-            if named:
-                return named.group(1).lower()
+            name = named.group(1) if named else None
+        if name is not None:
+            return _PUBLISHED_AS.get(name.lower(), name.lower())
         error = error.__cause__ or error.__context__
     return None
 

@@ -51,7 +51,8 @@ def run_alone(*arguments: str) -> tuple[str, int, list[str]]:
         capture_output=True,
         text=True,
         check=True,
-        env=dict(os.environ),  # and not what readline, once imported, adds beside it: COLUMNS
+        # The same normscope as here; and not what readline, once imported, adds: COLUMNS.
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     status, loaded = json.loads(ended.stderr.splitlines()[-1])
     return ended.stdout, status, loaded

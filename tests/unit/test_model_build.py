@@ -123,6 +123,17 @@ def test_a_missing_package_is_named():
     assert "natten" in error.message
 
 
+def test_a_missing_package_is_named_as_it_is_installed():
+    from normscope.model.configuration import refused
+
+    checkpoint = resolve_checkpoint("type:anything")
+    missing = ImportError("AnyModel requires the PIL library but it was not found")
+    assert refused(checkpoint, "AnyModel", missing).hint == "pip install pillow"
+    deeper = ValueError("outer")
+    deeper.__cause__ = ModuleNotFoundError("no timm", name="timm.layers")
+    assert refused(checkpoint, "AnyModel", deeper).hint == "pip install timm"
+
+
 def test_code_in_the_checkpoint_is_not_run_unasked(tmp_path):
     config = {"model_type": "homemade", "auto_map": {"AutoModel": "homemade.Model"}}
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
