@@ -8,8 +8,7 @@ nothing moves: the same recorder then sees what really ran.
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._ops import OpOverload
@@ -22,6 +21,9 @@ from normscope.tracing.modules import CallStack, tensors_in
 from normscope.tracing.questions import Asked, Questions
 from normscope.tracing.schema import Schema, is_factory, schema_of
 from normscope.tracing.values import ValueTable
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
