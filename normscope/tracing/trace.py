@@ -23,7 +23,8 @@ def trace_module(
 
     Modules that the pass did not reach and that could be norms are run by themselves, for
     `Graph.unrun`. The module runs in eval mode and without gradients, on `meta` or with real
-    weights; its mode is restored. Raises `NormscopeError` of kind `trace_failed` where the forward itself fails.
+    weights; its mode is restored. Raises `NormscopeError` of kind `trace_failed` where the forward
+    itself fails.
     """
     graph = _trace(module, inputs, positional)
     return replace(graph, unrun=graphs_of_unrun(module, graph.call_counts, _trace))
