@@ -49,3 +49,6 @@ STAND_INS: Mapping[str, str] = {"inputs_embeds": "input_ids"}
 
 GIVEN = frozenset(BUILDERS) - ON_DEMAND - set(STAND_INS)
 """Given wherever forward() takes them."""
+
+PROMPT = ("input_ids", "attention_mask", "mm_token_type_ids", "decoder_input_ids")
+"""What a text alone is made of."""

@@ -61,7 +61,7 @@ def pixel_values(request: Request) -> list[torch.Tensor]:
         return [*_flat(request), _strip(request), *_layouts(request, first)]
     further = [layout for image in others for layout in _layouts(request, image)[:2]]
     tiles = [first[:, None].repeat(1, number, 1, 1, 1) for number in (2, 3, 5)]
-    return [*_layouts(request, first), *tiles, *_flat(request), *further]
+    return [*_layouts(request, first), *tiles, *_flat(request), _clips(request), *further]
 
 
 def _sizes(request: Request) -> list[tuple[int, int]]:
@@ -112,6 +112,13 @@ def _flat(request: Request) -> list[torch.Tensor]:
         for places in dict.fromkeys((rows(request) ** 2, min(whole, MOST_PATCHES)))
         for values in patch_widths(request)
     ]
+
+
+def _clips(request: Request) -> torch.Tensor:
+    """Return patches as short videos, colours last."""
+    size = patch(request)
+    frames = request.facts.number("temporal_patch_size", scope=Scope.VISION, default=1)
+    return torch.randn(4 * request.sequences, frames, size, size, channels(request))
 
 
 def _strip(request: Request) -> torch.Tensor:

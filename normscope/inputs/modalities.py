@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from normscope.errors import NormscopeError
-from normscope.inputs.builders import BUILDERS, GIVEN
+from normscope.inputs.builders import BUILDERS, GIVEN, PROMPT
 from normscope.inputs.plan import start
 from normscope.inputs.request import Request
 from normscope.inputs.signature import signature_of
@@ -33,31 +33,31 @@ class Modality:
 
     name: str
     inputs: Mapping[str, Any]
+    """What the features were made from; without values where they could not be made."""
     token: int | None
     count: int
-    """Features for each sequence."""
+    """Features for each sequence; 0 where they could not be made."""
 
 
 def modalities_of(request: Request, trace: Trace, notes: list[str]) -> Iterator[Modality]:
-    """Yield the modalities whose features the module can make."""
+    """Yield the modalities that the module has methods for, with features where it makes them."""
     for name, (methods, tokens) in _MODALITIES.items():
         method = next((word for word in methods if hasattr(request.module, word)), None)
         if method is None or not request.facts.has(*tokens):
             continue
-        found = _probed(request, method, trace, notes)
-        if found is not None:
-            inputs, features = found
-            yield Modality(
-                name=name,
-                inputs=inputs,
-                token=request.facts.first(*tokens),
-                count=features // request.sequences,
-            )
+        inputs, features = _probed(request, method, trace, notes)
+        yield Modality(
+            name=name,
+            inputs=inputs,
+            token=request.facts.first(*tokens),
+            count=features // request.sequences,
+        )
 
 
 def _probed(
     request: Request, method: str, trace: Trace, notes: list[str]
-) -> tuple[Mapping[str, Any], int] | None:
+) -> tuple[Mapping[str, Any], int]:
+    """Return the inputs that the method runs on, and how many features it makes of them."""
     probe = _Probe(getattr(request.module, method))
     takes = signature_of(getattr(request.module, method))
     asked = replace(request, takes=takes)
@@ -70,7 +70,7 @@ def _probed(
         inputs, graph = first_that_runs(asked, [start(asked, names)], trace, probe)
     except NormscopeError as error:
         notes.append(f"{method} could not be run: {error.message}")
-        return None
+        return dict.fromkeys(name for name in names if name not in PROMPT), 0
     shapes = [graph.nodes[index].shape for index in graph.outputs]
     rows = sum(torch.Size(shape[:-1]).numel() for shape in shapes)
     return {key: value for key, value in inputs.keywords.items() if key != "use_cache"}, rows

@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from normscope.inputs.facts import Scope
 from normscope.inputs.request import TOKENS, Request
 
 CONTEXT = 256
@@ -130,6 +131,12 @@ def codes(request: Request) -> list[torch.Tensor]:
     return [torch.zeros(request.sequences, books, TOKENS, dtype=torch.int64)]
 
 
+def sound_codes(request: Request) -> list[torch.Tensor]:
+    """Codes of sound, codebooks last; [sequences, length, codebooks]."""
+    books = request.facts.number("num_codebooks", scope=Scope.AUDIO, default=8)
+    return [torch.zeros(request.sequences, TOKENS, books, dtype=torch.int64)]
+
+
 OTHERS: dict[str, Any] = {
     "past_values": past_values,
     "past_values_padding": like_past_values(0.0),
@@ -157,4 +164,5 @@ OTHERS: dict[str, Any] = {
     "query_embeds": queries,
     "latents": latents,
     "audio_codes": codes,
+    "audio_input_ids": sound_codes,
 }

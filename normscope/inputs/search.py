@@ -10,7 +10,7 @@ from torch import nn
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph
-from normscope.inputs.builders import BUILDERS, GIVEN
+from normscope.inputs.builders import BUILDERS, GIVEN, PROMPT
 from normscope.inputs.example import ExampleInputs
 from normscope.inputs.facts import Facts
 from normscope.inputs.modalities import Modality, modalities_of
@@ -116,26 +116,35 @@ def _models_inside(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Modul
 
 def _whole(request: Request, trace: Trace, notes: list[str]) -> tuple[ExampleInputs, Graph]:
     _require_known(request)
-    found = tuple(modalities_of(request, trace, notes))
     failure: NormscopeError | None = None
-    every = {name for one in found for name in one.inputs}
-    for chosen in _subsets(found):
-        given = {name for one in chosen for name in one.inputs}
-        with_them = _with_modalities(request.without(every - given), chosen)
+    for name, asked in _variants(request, tuple(modalities_of(request, trace, notes))):
         try:
-            return first_that_runs(with_them, _starts(with_them), trace)
+            return first_that_runs(asked, _starts(asked), trace)
         except NormscopeError as error:
             failure = failure or error
-            if chosen:
-                names = " and ".join(one.name for one in chosen)
-                notes.append(f"the prompt with {names} could not be run: {error.message}")
-    if failure is None:
-        raise NormscopeError(FailureKind.NO_INPUTS, "no inputs could be made")
-    raise failure
+            if name:
+                notes.append(f"the prompt with {name} could not be run: {error.message}")
+    raise failure or NormscopeError(FailureKind.NO_INPUTS, "no inputs could be made")
+
+
+def _variants(request: Request, modalities: Sequence[Modality]) -> Iterator[tuple[str, Request]]:
+    """Yield what is asked for with all modalities, with each alone, with none.
+
+    One whose features could not be made is left out, unless nothing runs without it.
+    """
+    every = {name for one in modalities for name in one.inputs}
+    made = tuple(one for one in modalities if one.count)
+    for chosen in _subsets(made):
+        given = {name for one in chosen for name in one.inputs}
+        asked = request.without(every - given)
+        if not set(asked.takes.required) - set(asked.takes.names):
+            yield " and ".join(one.name for one in chosen), _with_modalities(asked, chosen)
+    if len(made) < len(modalities):
+        yield "", request
 
 
 def _subsets(found: Sequence[Modality]) -> Iterator[tuple[Modality, ...]]:
-    """All of them, each alone, none."""
+    """Yield all of them, each alone, none."""
     yield tuple(found)
     if len(found) > 1:
         yield from ((one,) for one in found)
@@ -162,9 +171,6 @@ def _require_known(request: Request) -> None:
         )
 
 
-_PROMPT = ("input_ids", "attention_mask", "mm_token_type_ids", "decoder_input_ids")
-
-
 def _starts(request: Request) -> Iterator[Plan]:
     """The fullest inputs first, then what forward() cannot do without."""
     main = getattr(request.module, "main_input_name", None)
@@ -175,10 +181,10 @@ def _starts(request: Request) -> Iterator[Plan]:
         for name in request.takes.names
         if (name in needed and name in request.takes)
         or name in request.pinned
-        or (name in _PROMPT and "input_ids" in request.takes)
+        or (name in PROMPT and "input_ids" in request.takes)
         or (name in GIVEN and not request.placeholders)
     ]
     yield start(request, full)
     yield start(request, [name for name in full if name in needed or name in request.pinned])
     if "input_ids" in request.takes and not request.pinned:
-        yield start(request, [name for name in full if name in _PROMPT])
+        yield start(request, [name for name in full if name in PROMPT])

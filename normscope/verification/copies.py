@@ -8,17 +8,17 @@ from torch import nn
 
 from normscope.checkpoint import Checkpoint
 from normscope.errors import FailureKind, NormscopeError
-from normscope.graph import Origin
 from normscope.inputs import TracedRoot, run_traced
 from normscope.inspection import Inspection
 from normscope.model import BuiltModel, build_on_meta
 from normscope.tracing import trace_module
-from normscope.tracing.devices import LARGEST_RESULT
 from normscope.verification.randomize import randomized
-from normscope.verification.rerun import Subject
+from normscope.verification.rerun import Edit, Subject, is_visible, rerun
 from normscope.verification.shrink import Config, shrunk_configs, with_changes
 
 MOST_PARAMETERS = 150_000_000
+MOST_ELEMENTS = 1 << 32
+"""Elements of all values of one run; there are hundreds of runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +85,9 @@ def _built(checkpoint: Checkpoint, config: Config) -> BuiltModel | NormscopeErro
 def _run(model: BuiltModel, wording: str) -> Copy:
     """Find inputs on `meta`, then run the same with random weights."""
     traced = run_traced(model, trace_module)
+    elements = sum(prod(node.shape) for root in traced.roots for node in root.graph.nodes)
+    if elements > MOST_ELEMENTS:
+        raise NormscopeError(FailureKind.TOO_LARGE, f"one run computes {elements} elements")
     real = randomized(model.module)
     count = f"{model.parameters / 1e6:.1f}M parameters"
     roots = [(root.path, _subject(real.get_submodule(root.path), root)) for root in traced.roots]
@@ -96,9 +99,8 @@ def _subject(module: nn.Module, root: TracedRoot) -> Subject:
     inputs = root.inputs
     trace_module(module, inputs.keywords, inputs.positional)
     graph = trace_module(module, inputs.keywords, inputs.positional)
-    computed = [node for node in graph.nodes if node.origin is Origin.OPERATION]
-    if any(prod(node.shape) > LARGEST_RESULT for node in computed):
-        raise NormscopeError(
-            FailureKind.TOO_LARGE, f"it computes values of more than {LARGEST_RESULT} elements"
-        )
-    return Subject(module=module, inputs=inputs, graph=graph)
+    subject = Subject(module=module, inputs=inputs, graph=graph)
+    last = [node.index for node in graph.nodes if is_visible(node)][-1:]
+    # A value too large to be computed while tracing, for one, sends the run another way.
+    rerun(subject, Edit(watched=last))
+    return subject

@@ -90,7 +90,7 @@ class _AllSeen(Exception):  # it ends a run and is no error
 class _EditedRun(TorchDispatchMode):
     def __init__(self, graph: Graph, edit: Edit) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch has no annotations there
-        self._nodes = _own_operations(graph)
+        self._nodes = filter(is_visible, graph.nodes)
         self._edit = edit
         self._readers = {edge.reader for edge in edit.operands}
         self._watched = dict.fromkeys(edit.watched)
@@ -171,12 +171,9 @@ class _EditedRun(TorchDispatchMode):
                 self.seen[index + place] = output.detach().clone().double()
 
 
-def _own_operations(graph: Graph) -> Iterator[Node]:
-    return (
-        node
-        for node in graph.nodes
-        if node.origin is Origin.OPERATION and node.output == 0 and node.operation != "write"
-    )
+def is_visible(node: Node) -> bool:
+    """Tell whether a node is an operation that a rerun meets, with its first output."""
+    return node.origin is Origin.OPERATION and node.output == 0 and node.operation != "write"
 
 
 def _refilled(value: Any, tensors: Iterator[torch.Tensor]) -> Any:
