@@ -6,10 +6,12 @@ the product that uses it, and backward through squares and a subtracted mean to 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from normscope.graph import Graph, Node
 from normscope.norms.norm import EpsPosition
+from normscope.norms.parameters import stored_factor
+from normscope.norms.quotient import Quotient, Scale, Statistic
 from normscope.operations import CASTS, RESHAPES
 
 SQUARED_REDUCTIONS = frozenset({"mean", "sum"})
@@ -20,43 +22,6 @@ DEVIATIONS = frozenset({"std", "std_mean", "linalg_vector_norm", "norm"})
 _KEEPING = CASTS | RESHAPES
 _CHAIN = 16
 """Operations between a reduction and the product that uses it; real ones need about five."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistic:
-    """A reduction that could be the scale of a norm, with the value that it reduces."""
-
-    node: int
-    values: tuple[int, ...]
-    """The value and what it was cast or reshaped from, nearest first."""
-    interior: frozenset[int]
-    centred: bool
-    kind: str
-    """`mean` or `sum` of squares, `var`, or `norm`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
-    """A value on the way from a statistic to its use."""
-
-    node: int
-    power: float
-    """2 for a variance, 1 for its root, -1 for the reciprocal root."""
-    eps: float | None = None
-    eps_position: EpsPosition = EpsPosition.NONE
-    interior: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quotient:
-    """A value divided by its own scale: the heart of a written-out norm."""
-
-    statistic: Statistic
-    scale: Scale
-    input: int
-    output: int
-    centred: bool
-    interior: frozenset[int]
 
 
 def find_quotients(graph: Graph) -> Iterator[Quotient]:
@@ -216,10 +181,22 @@ def _further(graph: Graph, scale: Scale, reader: Node) -> Scale | None:
         return replace(moved, power=scale.power * _exponent(reader))
     if operation in {"add", "clamp", "clamp_min", "maximum"}:
         return _with_eps(graph, moved, scale, reader)
-    if operation in {"mul", "div"} and _other_is_number(graph, scale, reader):
+    if operation in {"mul", "div"}:
         divides = operation == "div" and reader.operands[0] != scale.node
-        return replace(moved, power=-scale.power if divides else scale.power)
+        power = -scale.power if divides else scale.power
+        if _other_is_number(graph, scale, reader):
+            return replace(moved, power=power)
+        gain = _stored_other(graph, scale.node, reader)
+        if gain is not None and scale.gain is None and (operation == "mul" or divides):
+            return replace(moved, power=power, gain=gain)
     return None
+
+
+def _stored_other(graph: Graph, value: int, reader: Node) -> int | None:
+    """Return the stored factor beside a value in a product, if the other operand is one."""
+    others = [operand for operand in reader.operands if operand != value]
+    stored = len(others) == 1 and stored_factor(graph, others[0]) is not None
+    return others[0] if stored else None
 
 
 def _exponent(reader: Node) -> float:
@@ -263,6 +240,9 @@ def _quotient(graph: Graph, statistic: Statistic, scale: Scale, reader: Node) ->
     if not (divides or multiplies):
         return None
     value = first if second == scale.node else second
+    gain, before = None, frozenset[int]()
+    if not set(_unwrapped(graph, value)[0]) & set(statistic.values):
+        gain, value, before = _without_gain(graph, value)
     values, passed = _unwrapped(graph, value)
     centre = _uncentred(graph, values[-1])
     centred = centre is not None
@@ -274,7 +254,7 @@ def _quotient(graph: Graph, statistic: Statistic, scale: Scale, reader: Node) ->
     common = next((candidate for candidate in values if candidate in own), None)
     if common is None or centred != statistic.centred:
         return None
-    interior = statistic.interior | scale.interior | passed | {reader.index}
+    interior = statistic.interior | scale.interior | passed | before | {reader.index}
     return Quotient(
         statistic=statistic,
         scale=scale,
@@ -282,4 +262,17 @@ def _quotient(graph: Graph, statistic: Statistic, scale: Scale, reader: Node) ->
         output=reader.index,
         centred=centred,
         interior=frozenset(node for node in interior if node > common),
+        gain=scale.gain if gain is None else gain,
     )
+
+
+def _without_gain(graph: Graph, value: int) -> tuple[int | None, int, frozenset[int]]:
+    """Split w·x into its stored factor, x and the nodes in between; elsewhere give x back."""
+    chain, passed = _unwrapped(graph, value)
+    node = graph.nodes[chain[-1]]
+    if node.operation == "mul" and len(node.operands) == 2:
+        for operand in node.operands:
+            gain = _stored_other(graph, operand, node)
+            if gain is not None and graph.depends_on_input[operand]:
+                return gain, operand, passed | {node.index}
+    return None, value, frozenset()

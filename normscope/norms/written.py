@@ -1,12 +1,12 @@
 """Quotient -> Norm: the gain, the bias and the axes of a written-out norm."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from normscope.graph import Argument, Graph, Node
-from normscope.norms.decomposed import Quotient
 from normscope.norms.norm import Gain, Norm, NormKind
 from normscope.norms.parameters import StoredFactor, stored_factor
+from normscope.norms.quotient import Quotient
 from normscope.operations import CASTS, RESHAPES
 
 
@@ -26,14 +26,14 @@ def norm_of_quotient(graph: Graph, quotient: Quotient) -> Norm | None:
     """Read the remaining facts of a written-out norm; None where it is no norm of features."""
     reduced = graph.nodes[quotient.statistic.node]
     axes = _reduced_axes(graph, reduced)
-    affine = _affine(graph, quotient.output)
+    affine = _affine(graph, quotient)
     kind = _kind(graph, quotient, axes, affine)
     source = graph.nodes[reduced.operands[0]].shape
     gain = affine.gain
     return Norm(
         kind=kind,
         input=quotient.input,
-        normalized=quotient.output,
+        normalized=quotient.output if quotient.gain is None else None,
         output=affine.output,
         interior=quotient.interior | affine.interior,
         axes=axes,
@@ -93,9 +93,16 @@ def _groups(
     return outer[-1] // source[-1] if outer[-1] % source[-1] == 0 else None
 
 
-def _affine(graph: Graph, start: int) -> Affine:
-    """Follow the only reader of a value through casts, the gain and the bias."""
+def _affine(graph: Graph, quotient: Quotient) -> Affine:
+    """Follow the only reader of a quotient through casts, the gain and the bias."""
+    start = quotient.output
     found = Affine(output=start)
+    if quotient.gain is not None:
+        found = replace(
+            found,
+            gain=stored_factor(graph, quotient.gain),
+            gain_dtype=graph.nodes[start].dtype,
+        )
     current = graph.nodes[start]
     passed: set[int] = set()
     while True:

@@ -55,7 +55,29 @@ def _rms_offset(x, a, _b):
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPS) * (1.0 + a)
 
 
+def _layer_gain_first(x, a, b):
+    variance = x.var(-1, keepdim=True, unbiased=False)
+    return a * (x - x.mean(-1, keepdim=True)) / torch.sqrt(variance + EPS) + b
+
+
+def _layer_gain_on_scale(x, a, b):
+    variance = x.var(-1, keepdim=True, unbiased=False)
+    return (x - x.mean(-1, keepdim=True)) * (a / torch.sqrt(variance + EPS)) + b
+
+
+def _rms_gain_first(x, a, _b):
+    return a * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPS)
+
+
+def _rms_gain_on_scale(x, a, _b):
+    return x * (a * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPS))
+
+
 STYLES = {
+    "layer_gain_first": _layer_gain_first,
+    "layer_gain_on_scale": _layer_gain_on_scale,
+    "rms_gain_first": _rms_gain_first,
+    "rms_gain_on_scale": _rms_gain_on_scale,
     "layer_functional": _layer_functional,
     "layer_rsqrt": _layer_rsqrt,
     "layer_var": _layer_var,

@@ -21,6 +21,10 @@ NORMS = (
     "rms_pow",
     "rms_vector_norm",
     "rms_offset",
+    "layer_gain_first",
+    "layer_gain_on_scale",
+    "rms_gain_first",
+    "rms_gain_on_scale",
 )
 KINDS = {name: "LayerNorm" if name.startswith("layer") else "RMSNorm" for name in NORMS}
 SUBLAYERS = ("linear", "attention", "conv", "mlp")
