@@ -39,6 +39,8 @@ def input_features(request: Request) -> list[torch.Tensor]:
     if "input_values" in request.takes:  # two views of one sound, of one length
         frames = SAMPLES // request.facts.number("hop_length", default=320)
         return [torch.randn(request.sequences, frames, count) for count in (bins, *others)]
+    if "feature_lens" in request.takes:  # packed: all sounds one after another
+        return [torch.randn(count, SHORT * request.sequences) for count in (bins, *others)]
     longest = 2 * request.facts.number("max_source_positions", scope=Scope.AUDIO, default=0)
     lengths = [longest, SHORT] if 0 < longest <= 3000 else [SHORT, 3000]
     first = [torch.randn(request.sequences, bins, count) for count in lengths]
@@ -111,12 +113,18 @@ def chunk_lengths(request: Request) -> list[torch.Tensor]:
     return [torch.full((request.sequences,), frames, dtype=torch.int64)]
 
 
+def feature_lengths(request: Request) -> list[torch.Tensor]:
+    """How many frames of the packed spectrogram each sound has; [sounds]."""
+    return [torch.full((request.sequences,), SHORT, dtype=torch.int64)]
+
+
 AUDIO: dict[str, Any] = {
     "input_features": input_features,
     "input_features_mask": features_mask,
     "feature_attention_mask": features_mask,
     "padding_mask": samples_mask,
     "chunk_sample_lengths": chunk_lengths,
+    "feature_lens": feature_lengths,
     "audio_mel": frames_first,
     "audio_mel_mask": frame_padding,
     "input_values": input_values,

@@ -60,7 +60,7 @@ def pixel_values(request: Request) -> list[torch.Tensor]:
     if _PATCHED & set(request.takes.names):
         return [*_flat(request), _strip(request), *_layouts(request, first)]
     further = [layout for image in others for layout in _layouts(request, image)[:2]]
-    tiles = [first[:, None].repeat(1, number, 1, 1, 1) for number in (2, 3, 5)]
+    tiles = [first[:, None].expand(-1, number, -1, -1, -1) for number in (2, 3, 5)]
     return [*_layouts(request, first), *tiles, *_flat(request), _clips(request), *further]
 
 
@@ -97,9 +97,9 @@ def _layouts(request: Request, image: torch.Tensor) -> list[torch.Tensor]:
     one = image[:, None]
     layouts = [image, one, one[:, None]]
     if frames:
-        layouts.insert(0, one.repeat(1, frames, 1, 1, 1))
+        layouts.insert(0, one.expand(-1, frames, -1, -1, -1))
     if tiles:
-        layouts.insert(0, one[:, None].repeat(1, 1, tiles, 1, 1, 1))
+        layouts.insert(0, one[:, None].expand(-1, -1, tiles, -1, -1, -1))
     return layouts
 
 

@@ -83,6 +83,8 @@ def _in_dtype(value: Any, request: Request) -> Any:
     """Give real-valued inputs the dtype of the weights, as a processor's caller does."""
     floating = (w.dtype for w in request.module.parameters() if w.is_floating_point())
     dtype = next(floating, torch.float32)
-    if isinstance(value, torch.Tensor) and value.is_floating_point():
-        return value.to(dtype)
-    return value
+    if not isinstance(value, torch.Tensor):
+        return value
+    if value.is_floating_point():
+        value = value.to(dtype)
+    return value.contiguous()  # options may be views that repeat one frame

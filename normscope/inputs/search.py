@@ -130,7 +130,8 @@ def _whole(request: Request, trace: Trace, notes: list[str]) -> tuple[ExampleInp
 def _variants(request: Request, modalities: Sequence[Modality]) -> Iterator[tuple[str, Request]]:
     """Yield what is asked for with all modalities, with each alone, with none.
 
-    One whose features could not be made is left out, unless nothing runs without it.
+    One whose features could not be made is left out, unless nothing runs without it. The last
+    resort is a single sequence: some code was written for no more.
     """
     every = {name for one in modalities for name in one.inputs}
     made = tuple(one for one in modalities if one.count)
@@ -141,6 +142,7 @@ def _variants(request: Request, modalities: Sequence[Modality]) -> Iterator[tupl
             yield " and ".join(one.name for one in chosen), _with_modalities(asked, chosen)
     if len(made) < len(modalities):
         yield "", request
+    yield "", replace(request, sequences=1)
 
 
 def _subsets(found: Sequence[Modality]) -> Iterator[tuple[Modality, ...]]:

@@ -117,6 +117,8 @@ TEXT: dict[str, Any] = {
     "decoder_attention_mask": decoder_mask,
     "qformer_input_ids": plain_ids,
     "qformer_attention_mask": plain_mask,
+    "protein_input_ids": plain_ids,
+    "protein_attention_mask": plain_mask,
     "classes_input_ids": plain_ids,
     "classes_attention_mask": plain_mask,
     "tasks_input_ids": plain_ids,

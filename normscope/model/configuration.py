@@ -56,8 +56,13 @@ def model_class(
             return found
     mapping = modeling_auto.MODEL_MAPPING
     if type(config) in mapping:
-        return None
-    return next(_classes_for(type(config)), None)
+        found = mapping[type(config)]
+        # AutoModel of 5.24 fails on a choice of classes where no architecture is named (Funnel).
+        return found[0] if isinstance(found, tuple) else None
+    # The mapping knows some classes by name only (Evolla in 5.24).
+    named = modeling_auto.MODEL_MAPPING_NAMES.get(config.model_type)
+    found = getattr(transformers, named, None) if isinstance(named, str) else None
+    return found or next(_classes_for(type(config)), None)
 
 
 def refused(checkpoint: Checkpoint, what: str, error: Exception) -> NormscopeError:

@@ -25,6 +25,10 @@ _MISSING: Mapping[str, Mapping[str, Any]] = {
     "glm4v_text": {"rope_parameters": _HALF_ROTARY},
     "glm4v_moe_text": {"rope_parameters": _HALF_ROTARY, "head_dim": 128},
     "glm_image_text": {"rope_parameters": _HALF_ROTARY},
+    # 2048 values do not divide into 28 heads of an even width.
+    "qwen3_omni_moe_text": {"head_dim": 128},
+    # The model makes the masks of both kinds of attention, whichever kind its layers have.
+    "step3p5": {"sliding_window": 512},
 }
 
 

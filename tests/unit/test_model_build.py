@@ -123,6 +123,10 @@ def test_a_missing_package_is_named():
     assert "natten" in error.message
 
 
+def test_the_first_of_several_base_classes_is_built():
+    assert build_on_meta(resolve_checkpoint("type:funnel")).class_name == "FunnelModel"
+
+
 def test_a_missing_package_is_named_as_it_is_installed():
     from normscope.model.configuration import refused
 
