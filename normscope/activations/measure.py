@@ -1,7 +1,6 @@
 """module + tokens -> Statistics: real weights, one forward pass a batch, only moments are kept."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from normscope.activations.subject import Subject, device_of, subject_of, unwrap
 from normscope.activations.tokens import Labeller, TokenList, unlabelled
 from normscope.errors import FailureKind, NormscopeError, UsageError
 from normscope.statistics import Statistics
+from normscope.tracing import evaluating
 
 
 def measure_activations(
@@ -97,7 +97,7 @@ class _Run:
     def measure(self, inputs: Inputs) -> None:
         """Run one forward pass and take what the probes read."""
         with (
-            _evaluating(self.module),
+            evaluating(self.module),
             torch.no_grad(),
             probing(self.module, self.plan.readings) as readings,
         ):
@@ -126,17 +126,6 @@ def _forward(module: nn.Module, inputs: Inputs) -> None:
             f"the forward pass failed: {type(error).__name__}: {lines[0]}",
             "check that the inputs are what the module's forward takes",
         ) from error
-
-
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    training = [child for child in module.modules() if child.training]
-    try:
-        module.eval()
-        yield
-    finally:
-        for child in training:
-            child.training = True
 
 
 def _first_size(inputs: Inputs) -> int:

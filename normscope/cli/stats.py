@@ -14,6 +14,7 @@ from normscope.cli.options import (
     DtypeOption,
     Format,
     FormatOption,
+    NoCacheOption,
     OfflineOption,
     OutputOption,
     QuietOption,
@@ -59,7 +60,7 @@ class _Request:
 def stats(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TARGET]", help=f"{TARGET_HELP} [default: {DEFAULT_TARGET}]"),
+        typer.Argument(metavar="TARGET", help=f"{TARGET_HELP} [default: {DEFAULT_TARGET}]"),
     ] = None,
     texts: Annotated[
         list[str] | None,
@@ -108,6 +109,7 @@ def stats(
     trust_remote_code: TrustOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    no_cache: NoCacheOption = False,  # accepted everywhere; no measurement is kept
 ) -> None:
     """Measure mean and variance before and after each norm, token by token, in a forward pass."""
     names = _named(targets or [], quiet=quiet)

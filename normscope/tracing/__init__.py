@@ -1,5 +1,6 @@
 """module + inputs -> Graph: one forward pass, recorded operation by operation."""
 
+from normscope.tracing.mode import evaluating
 from normscope.tracing.trace import trace_module
 
-__all__ = ["trace_module"]
+__all__ = ["evaluating", "trace_module"]

@@ -1,7 +1,6 @@
 """module + inputs -> Graph; the only translator from torch."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph, Origin
+from normscope.tracing.mode import evaluating
 from normscope.tracing.modules import module_tree, recorded_calls, tensors_in
 from normscope.tracing.recorder import Recorder
 from normscope.tracing.unrun import graphs_of_unrun
@@ -34,7 +34,7 @@ def _trace(module: nn.Module, inputs: Mapping[str, Any], positional: tuple[Any, 
     recorder = Recorder()
     recorder.stack.enter("")
     _add_leaves(recorder, module, inputs, positional)
-    with _evaluating(module), torch.no_grad():
+    with evaluating(module), torch.no_grad():
         try:
             with (
                 recorded_calls(module, recorder.stack, recorder.nodes_of),
@@ -76,17 +76,6 @@ def _add_leaves(
     for name, value in inputs.items():
         for tensor in tensors_in(value):
             recorder.leaf(tensor, Origin.INPUT, name)
-
-
-@contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    training = [child for child in module.modules() if child.training]
-    try:
-        module.eval()
-        yield
-    finally:
-        for child in training:
-            child.training = True
 
 
 class _MetaContent(TorchFunctionMode):
