@@ -6,24 +6,33 @@ from typing import TYPE_CHECKING, Any
 from normscope.versions import versions
 
 if TYPE_CHECKING:
-    from normscope.activations import measure_activations
-    from normscope.pipeline import InspectOptions, inspect_checkpoint, inspect_module
+    from normscope.activations import measure_activations, watch
+    from normscope.pipeline import (
+        InspectOptions,
+        compare_checkpoints,
+        inspect_checkpoint,
+        inspect_module,
+    )
 
 __all__ = [
     "InspectOptions",
     "__version__",
+    "compare_checkpoints",
     "inspect_checkpoint",
     "inspect_module",
     "measure_activations",
+    "watch",
 ]
 
 __version__ = versions()["normscope"]
 
 _HOMES = {
     "InspectOptions": "normscope.pipeline",
+    "compare_checkpoints": "normscope.pipeline",
     "inspect_checkpoint": "normscope.pipeline",
     "inspect_module": "normscope.pipeline",
     "measure_activations": "normscope.activations",
+    "watch": "normscope.activations",
 }
 
 

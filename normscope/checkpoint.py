@@ -8,10 +8,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from normscope.errors import FailureKind, NormscopeError, UsageError
+from normscope.errors import AdapterOnlyError, FailureKind, NormscopeError, UsageError
+from normscope.hub import Repository, repository_file
 
 CONFIG_NAME = "config.json"
 ADAPTER_CONFIG_NAME = "adapter_config.json"
+GGUF_SUFFIX = ".gguf"
 
 _TYPE, _DEMO, _PYTHON = "type:", "demo:", "py:"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -26,6 +28,7 @@ class CheckpointKind(StrEnum):
     TYPE = "type"
     DEMO = "demo"
     PYTHON = "python"
+    GGUF = "gguf"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class Checkpoint:
     kind: CheckpointKind
     model_type: str | None = None
     config: Mapping[str, Any] | None = None
-    """The content of config.json, unchanged; None for `type:` and `py:` targets."""
+    """The content of config.json, unchanged; None for `type:`, `py:` and GGUF targets."""
     directory: Path | None = None
     """Where weights and tokenizer are looked for; None where there can be none."""
     repository: str | None = None
@@ -45,6 +48,18 @@ class Checkpoint:
     factory: str | None = None
     """`package.module:factory`, for a `python` target."""
     offline: bool = False
+    weights_file: Path | None = None
+    """The file of a `gguf` target, whose config is its metadata."""
+    adapter: Path | None = None
+    """Folder of the adapter that the target names; the rest is its base model's."""
+
+    @property
+    def commit(self) -> str | None:
+        """The commit that a repository's config was fetched at."""
+        directory = self.directory
+        if self.repository is None or directory is None or directory.parent.name != "snapshots":
+            return None
+        return directory.name
 
     @property
     def architectures(self) -> tuple[str, ...]:
@@ -76,7 +91,10 @@ def resolve_checkpoint(
         return _local(target, path)
     repository, _, at_revision = target.partition("@")
     if _HUB_ID.fullmatch(repository) and (at_revision or not Path(repository).parent.is_dir()):
-        return _hub(target, repository, at_revision or revision, offline)
+        wanted = at_revision or revision
+        return _hub(
+            target, Repository(target=target, name=repository, revision=wanted, offline=offline)
+        )
     raise NormscopeError(
         FailureKind.NOT_FOUND,
         f"{target}: no such file or directory",
@@ -116,11 +134,9 @@ def _python(target: str) -> Checkpoint:
 def _local(target: str, path: Path) -> Checkpoint:
     if path.is_dir():
         return _from_directory(target, path, CheckpointKind.DIRECTORY)
-    if path.suffix.lower() == ".gguf":
-        raise NormscopeError(
-            FailureKind.MISSING_DEPENDENCY,
-            f"{target}: GGUF checkpoints cannot be read yet",
-            "use the safetensors checkpoint that it was converted from",
+    if path.suffix.lower() == GGUF_SUFFIX:
+        return Checkpoint(
+            target=target, kind=CheckpointKind.GGUF, directory=path.parent, weights_file=path
         )
     if path.name == ADAPTER_CONFIG_NAME:
         raise _adapter_only(target, path)
@@ -133,10 +149,13 @@ def _from_directory(target: str, directory: Path, kind: CheckpointKind) -> Check
         return _from_config(target, path, kind)
     if (directory / ADAPTER_CONFIG_NAME).is_file():
         raise _adapter_only(target, directory / ADAPTER_CONFIG_NAME)
+    files = sorted(directory.glob(f"*{GGUF_SUFFIX}"))
     raise NormscopeError(
         FailureKind.NO_CONFIG,
         f"{target}: the directory has no {CONFIG_NAME}",
-        "point to the folder that holds the checkpoint's config.json",
+        f"name the GGUF file in it: {files[0]}"
+        if files
+        else "point to the folder that holds the checkpoint's config.json",
     )
 
 
@@ -191,91 +210,36 @@ def _read_json(target: str, path: Path) -> Mapping[str, Any]:
     return content
 
 
-def _adapter_only(target: str, path: Path) -> NormscopeError:
+def _adapter_only(target: str, path: Path) -> AdapterOnlyError:
     base = _read_json(target, path).get("base_model_name_or_path")
     named = f"an adapter for {base}" if base else "an adapter whose base model is not named"
-    return NormscopeError(
-        FailureKind.ADAPTER_ONLY,
+    return AdapterOnlyError(
         f"{target}: holds {named}, and no model of its own",
         f"normscope inspect {base}" if base else "inspect the model that it was trained on",
+        base=base if isinstance(base, str) else None,
+        directory=path.parent,
     )
 
 
 # The Hub.
 
 
-def _hub(target: str, repository: str, revision: str | None, offline: bool) -> Checkpoint:
-    path = _hub_file(target, repository, CONFIG_NAME, revision, offline)
+def _hub(target: str, repository: Repository) -> Checkpoint:
+    path = repository_file(repository, CONFIG_NAME)
     if path is not None:
         return _from_config(
             target,
             path,
             CheckpointKind.HUB,
-            repository=repository,
-            revision=revision,
-            offline=offline,
+            repository=repository.name,
+            revision=repository.revision,
+            offline=repository.offline,
         )
-    adapter = _hub_file(target, repository, ADAPTER_CONFIG_NAME, revision, offline)
+    adapter = repository_file(repository, ADAPTER_CONFIG_NAME)
     if adapter is not None:
         raise _adapter_only(target, adapter)
     raise NormscopeError(
         FailureKind.NO_CONFIG,
         f"{target}: the repository has no {CONFIG_NAME}",
         "only transformers checkpoints can be read",
-    )
-
-
-def _hub_file(
-    target: str, repository: str, name: str, revision: str | None, offline: bool
-) -> Path | None:
-    """Return one file of a repository from the cache or the Hub; None where it has none."""
-    import huggingface_hub
-    from huggingface_hub import errors
-
-    try:
-        cached = huggingface_hub.try_to_load_from_cache(repository, name, revision=revision)
-        if isinstance(cached, str):
-            return Path(cached)
-        if cached is not None:  # the cache knows that the repository lacks the file
-            return None
-        if offline or huggingface_hub.constants.HF_HUB_OFFLINE:
-            raise _offline(target)
-        return Path(huggingface_hub.hf_hub_download(repository, name, revision=revision))
-    except errors.GatedRepoError as error:
-        raise NormscopeError(
-            FailureKind.GATED,
-            f"{target}: access to the repository is restricted",
-            f"ask for access at https://huggingface.co/{repository}, then `hf auth login`",
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise NormscopeError(
-            FailureKind.NOT_FOUND, f"{target}: the repository has no revision {revision}"
-        ) from error
-    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
-        raise NormscopeError(
-            FailureKind.NOT_FOUND,
-            f"{target}: no such path here and no such repository on the Hub",
-            "check the name; a private repository needs `hf auth login`",
-        ) from error
-    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
-        raise _unreachable(target) from error
-    except errors.EntryNotFoundError:
-        return None
-    except (errors.HfHubHTTPError, OSError) as error:
-        raise _unreachable(target) from error
-
-
-def _offline(target: str) -> NormscopeError:
-    return NormscopeError(
-        FailureKind.OFFLINE,
-        f"{target}: not in the cache, and the network may not be used",
-        "drop --offline (or HF_HUB_OFFLINE), or give a local directory",
-    )
-
-
-def _unreachable(target: str) -> NormscopeError:
-    return NormscopeError(
-        FailureKind.OFFLINE,
-        f"{target}: not in the cache, and the Hub cannot be reached",
-        "check the connection, or give a local directory",
     )

@@ -1,6 +1,7 @@
 """Everything that can go wrong, as values that name the target, the stage and the next command."""
 
 from enum import StrEnum
+from pathlib import Path
 
 
 class FailureKind(StrEnum):
@@ -34,6 +35,15 @@ class NormscopeError(Exception):
         self.kind = kind
         self.message = message
         self.hint = hint
+
+
+class AdapterOnlyError(NormscopeError):
+    """A target holds an adapter and no model; `base` is what it was trained on, if it says so."""
+
+    def __init__(self, message: str, hint: str, *, base: str | None, directory: Path) -> None:
+        super().__init__(FailureKind.ADAPTER_ONLY, message, hint)
+        self.base = base
+        self.directory = directory
 
 
 class UsageError(Exception):

@@ -1,5 +1,6 @@
 """An immutable dataflow graph of one forward pass; knows no torch."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -121,6 +122,8 @@ class Graph:
     assumptions: tuple[Assumption, ...] = ()
     unrun: Mapping[str, "Graph"] = field(default_factory=dict)
     """What modules that could be norms and did not run do by themselves, by path."""
+    halved: Mapping[str, "Graph"] = field(default_factory=dict)
+    """What one module of each class that could be a norm does on bfloat16 input, by class name."""
 
     @cached_property
     def consumers(self) -> Sequence[tuple[int, ...]]:
@@ -162,6 +165,25 @@ class Graph:
                 or any(known[operand] for operand in node.operands)
             )
         return tuple(known)
+
+    @cached_property
+    def paths(self) -> dict[tuple[int, int], frozenset[int]]:
+        """The nodes between two nodes, where they were looked for: kept by who found them."""
+        return {}
+
+    @cached_property
+    def repeating_lists(self) -> frozenset[str]:
+        """Module lists that repeat one class: all of their elements, or at least half and two."""
+        return frozenset(
+            path
+            for path, module in self.modules.items()
+            if module.is_list and self._repeats_one_class(module)
+        )
+
+    def _repeats_one_class(self, module: Module) -> bool:
+        counts = Counter(self.modules[child].class_name for child in module.children)
+        most = max(counts.values(), default=0)
+        return len(counts) == 1 or (most >= 2 and most * 2 >= len(module.children))
 
     @cached_property
     def call_counts(self) -> Mapping[str, int]:

@@ -7,6 +7,7 @@ from normscope.errors import FailureKind
 from normscope.graph import Assumption
 from normscope.placement.vocabulary import FORMULAS, Placement, Role, Site
 from normscope.residuals.kinds import BranchKind
+from normscope.weights.report import AdapterReport, WeightsReport
 
 __all__ = [
     "FORMULAS",
@@ -14,16 +15,22 @@ __all__ = [
     "BlockReport",
     "BranchKind",
     "BranchReport",
+    "Consequence",
     "Evidence",
     "Inspection",
     "ModelFacts",
+    "NormCheck",
     "NormReport",
+    "NotChecked",
     "Placement",
     "Role",
     "Site",
     "StackReport",
     "Uninspectable",
     "Variant",
+    "Verification",
+    "VerifiedBranch",
+    "VerifiedNorm",
 ]
 
 
@@ -54,6 +61,9 @@ class NormReport:
     foldable: bool
     foldable_reason: str | None
     """Why the gain cannot be folded into the readers, or None."""
+    cast: str | None = None
+    """Where a half-precision run casts back to its own dtype: `before gain` (Llama), `after gain`
+    (Gemma), `no cast` where the statistics run in half precision too; None where not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +140,92 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Consequence:
+    """What one intervention in a running copy must do by the report, and what it did."""
+
+    intervention: str
+    """`3x for x`: x, the stream value that enters the branch, is made three times as large.
+
+    `x + c for x` shifts it; `3y for its y` makes what the branch computes behind its last product
+    three times as large; `0 for the branch` adds nothing.
+    """
+    predicted: str
+    observed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedBranch:
+    """One reported branch beside what interventions in a running copy show of it."""
+
+    block: str
+    branch: int
+    """Position of the branch in the block's report."""
+    kind: BranchKind
+    reported: Placement
+    observed: Placement
+    sites: tuple[Site, ...]
+    """The sites at which the numbers show a norm."""
+    agrees: bool
+    seen_in: str
+    """The block of the copy that was observed: `block` itself, or one like it."""
+    consequences: tuple[Consequence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormCheck:
+    """One fact of one norm, as reported and as recovered from its outputs."""
+
+    fact: str
+    """`kind`, `axes`, `groups`, `gain`, `bias`, `eps` or `eps_position`."""
+    reported: str
+    observed: str
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedNorm:
+    """One norm beside what a probe from outside recovers."""
+
+    name: str
+    module: str | None
+    """None for a norm that its parent writes out, which is probed where it stands in the copy."""
+    checks: tuple[NormCheck, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every fact does."""
+        return all(check.agrees for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotChecked:
+    """A verdict that the numbers say nothing about, and why."""
+
+    what: str
+    """`layers.0, branch 1 (mlp)`, or the name of a norm."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The verdicts of one inspection that were checked by numbers, and those that were not."""
+
+    copy: str
+    """What was run: `3 of 32 blocks, widths over 16, 0.4M parameters`; `none` where nothing was."""
+    branches: tuple[VerifiedBranch, ...]
+    norms: tuple[VerifiedNorm, ...]
+    branches_not_checked: tuple[NotChecked, ...]
+    norms_not_checked: tuple[NotChecked, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing that was checked disagrees."""
+        return all(branch.agrees for branch in self.branches) and all(
+            norm.agrees for norm in self.norms
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
     """The answer of `normscope inspect` for one target."""
 
@@ -148,6 +244,12 @@ class Inspection:
     """Sub-models that were traced alone because the whole forward could not run."""
     assumptions: tuple[Assumption, ...] = ()
     warnings: tuple[str, ...] = ()
+    stored: WeightsReport | None = None
+    """The norms' parameters in the checkpoint's files; None where `weights` is `none`."""
+    adapter: AdapterReport | None = None
+    """Where the target is an adapter: what it trains of the base model's norms."""
+    verification: Verification | None = None
+    """Of the verdicts above, by their numbers; None where that was not asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

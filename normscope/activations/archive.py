@@ -1,119 +1,149 @@
-"""Statistics -> the bytes of a safetensors file: every row, as tensors."""
+"""Chunks -> a safetensors file: every row, as tensors, at constant memory.
+
+The format has no append and its tensors are [norms, tokens], so that the rows wait in a file
+without a name and are copied behind the header when their number is known.
+"""
 
 import json
+import struct
+import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
 
-import torch
-from safetensors.torch import save
+from normscope.activations.archive_metadata import TokenIndex, archive_metadata
+from normscope.activations.chunks import Chunk
+from normscope.activations.spool import POINTS, Spool
+from normscope.statistics import NormStatistics
 
-from normscope.statistics import Moments, NormStatistics, Statistics
-
-_QUANTITIES = ("mean", "variance", "peak")
-_NO_ID = -1
+_SAFE_ALIGNMENT = 8
 
 
-def archive_statistics(statistics: Statistics) -> bytes:
-    """Return a safetensors file.
+@dataclass(frozen=True, slots=True)
+class _Tensor:
+    """One tensor of the file, and where its rows wait."""
 
-    `before.mean`, `before.variance`, `before.peak`, `before.peak_channel` and `after.…` are
+    name: str
+    norms: tuple[int, ...]
+    """Those whose rows it stacks; none for the columns of the tokens."""
+    point: str
+    quantity: str
+    shape: tuple[int, ...]
+    stream: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds whole numbers of eight bytes."""
+        return self.quantity not in ("mean", "variance", "peak")
+
+    def size(self) -> int:
+        count = 8 if self.is_whole else 4
+        for length in self.shape:
+            count *= length
+        return count
+
+
+@dataclass(slots=True)
+class ArchiveWriter:
+    """Writes a safetensors file.
+
+    `before.mean`, `before.variance`, `before.peak`, `before.peak_channel`, `after.…` and
+    `normalized.mean`, `normalized.variance` (NaN where these do not follow from the input) are
     [norms, tokens] for the norms with one row a token; any other norm has
-    `rows/<name>#<call>/before.mean` …, [tokens, rows] or [rows]. `token_ids` is [tokens], -1 where
-    a token has no id. A model with tokens on both sides has two such sets, under `encoder/` and
-    `decoder/`. The metadata `normscope` is JSON: norms, tokens, versions.
+    `rows/<name>#<call>/before.mean` …, [tokens, rows] or [rows]. `token_ids` (-1 where a token has
+    no id), `token_sequences` and `token_positions` are [tokens]. A model with tokens on both sides
+    has two such sets, under `encoder/` and `decoder/`. The metadata `normscope` is JSON: norms,
+    tokens (beyond 65,536 only the text of each id), versions.
     """
-    tensors = dict(_tensors(statistics))
-    return bytes(save(tensors, metadata={"normscope": json.dumps(_metadata(statistics))}))
+
+    file: BinaryIO
+    folder: Path
+    """Where the rows wait."""
+    _spool: Spool = field(init=False)
+    _tokens: TokenIndex = field(default_factory=TokenIndex)
+    _last: Chunk | None = None
+
+    def __post_init__(self) -> None:
+        # Closed by `close`; it has no name, so that a killed process leaves nothing behind.
+        self._spool = Spool(tempfile.TemporaryFile(dir=self.folder))  # noqa: SIM115
+
+    def write(self, chunk: Chunk) -> None:
+        """Set the rows of a chunk aside."""
+        self._spool.add(chunk)
+        self._tokens.add(chunk.tokens)
+        self._last = chunk
+
+    def finish(self) -> None:
+        """Write the file."""
+        if self._last is None:
+            return
+        norms = self._last.norms
+        tensors = sorted(_tensors(norms, self._spool), key=lambda item: not item.is_whole)
+        self.file.write(_header(tensors, archive_metadata(self._last, self._tokens)))
+        for tensor in tensors:
+            self._copy(tensor)
+
+    def _copy(self, tensor: _Tensor) -> None:
+        if not tensor.norms:
+            for piece in self._spool.tokens(tensor.stream, tensor.quantity):
+                self.file.write(piece)
+        for norm in tensor.norms:
+            for piece in self._spool.rows(norm, tensor.point, tensor.quantity):
+                self.file.write(piece)
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        self._spool.close()
 
 
-def _tensors(statistics: Statistics) -> Iterator[tuple[str, torch.Tensor]]:
-    for stream in _streams(statistics):
-        prefix = f"{stream}/" if stream else ""
-        ids = [token.id for token in statistics.tokens if token.stream == stream]
-        yield (
-            f"{prefix}token_ids",
-            torch.tensor([_NO_ID if item is None else item for item in ids], dtype=torch.int64),
-        )
-        yield from _stacked(prefix, _in_the_table(statistics, stream))
-    for norm in statistics.norms:
-        if norm.rows_per_token != 1:
-            yield from _single(norm)
-
-
-def _streams(statistics: Statistics) -> list[str]:
-    return list(dict.fromkeys(token.stream for token in statistics.tokens)) or [""]
-
-
-def _in_the_table(statistics: Statistics, stream: str) -> list[NormStatistics]:
-    return [
-        norm
-        for norm in statistics.norms
-        if norm.rows_per_token == 1 and norm.before is not None and norm.stream == stream
+def _tensors(norms: Sequence[NormStatistics], spool: Spool) -> Iterator[_Tensor]:
+    kept = [
+        index for index, norm in enumerate(norms) if norm.problem is None and spool.count(index)
     ]
+    streams = spool.streams() or [""]
+    for stream in streams:
+        prefix = f"{stream}/" if stream else ""
+        count = spool.token_count(stream)
+        for column in ("ids", "sequences", "positions"):
+            yield _Tensor(f"{prefix}token_{column}", (), "", column, (count,), stream)
+        table = tuple(index for index in kept if _in_table(norms[index], stream))
+        if table:
+            yield from _points(prefix, table, (len(table), count))
+    for index in kept:
+        norm = norms[index]
+        if norm.rows_per_token != 1:
+            yield from _points(
+                f"rows/{norm.name}#{norm.call}/", (index,), _shape(norm, spool.count(index))
+            )
 
 
-def _stacked(prefix: str, norms: Sequence[NormStatistics]) -> Iterator[tuple[str, torch.Tensor]]:
-    for point in ("before", "after"):
-        moments = [_point(norm, point) for norm in norms]
-        kept = [item for item in moments if item is not None]
-        if not kept:
-            continue
-        for quantity in _QUANTITIES:
-            rows = [getattr(item, quantity) for item in kept]
-            yield f"{prefix}{point}.{quantity}", torch.tensor(rows, dtype=torch.float32)
-        channels = [item.peak_channel for item in kept]
-        yield f"{prefix}{point}.peak_channel", torch.tensor(channels, dtype=torch.int64)
+def _in_table(norm: NormStatistics, stream: str) -> bool:
+    return norm.rows_per_token == 1 and norm.stream == stream
 
 
-def _point(norm: NormStatistics, point: str) -> Moments | None:
-    return norm.before if point == "before" else norm.after
+def _shape(norm: NormStatistics, count: int) -> tuple[int, ...]:
+    per_token = norm.rows_per_token
+    return (count // per_token, per_token) if per_token else (count,)
 
 
-def _single(norm: NormStatistics) -> Iterator[tuple[str, torch.Tensor]]:
-    pairs = (
-        ("before", norm.every_before or norm.before),
-        ("after", norm.every_after or norm.after),
-    )
-    shape = (-1, norm.rows_per_token) if norm.rows_per_token else (-1,)
-    for point, moments in pairs:
-        if moments is None:
-            continue
-        name = f"rows/{norm.name}#{norm.call}/{point}"
-        for quantity in _QUANTITIES:
-            values = torch.tensor(getattr(moments, quantity), dtype=torch.float32)
-            yield f"{name}.{quantity}", values.reshape(shape)
-        channels = torch.tensor(moments.peak_channel, dtype=torch.int64)
-        yield f"{name}.peak_channel", channels.reshape(shape)
+def _points(prefix: str, norms: tuple[int, ...], shape: tuple[int, ...]) -> Iterator[_Tensor]:
+    for point, quantities in POINTS.items():
+        for quantity in quantities:
+            yield _Tensor(f"{prefix}{point}.{quantity}", norms, point, quantity, shape)
 
 
-def _metadata(statistics: Statistics) -> dict[str, object]:
-    return {
-        "schema": "normscope.statistics/1",
-        "target": statistics.target,
-        "versions": dict(statistics.versions),
-        "dtype": statistics.dtype,
-        "norms": [
-            {
-                "name": norm.name,
-                "call": norm.call,
-                "role": norm.role.value,
-                "kind": norm.kind,
-                "stream": norm.stream,
-                "rows_per_token": norm.rows_per_token,
-                "rows": norm.rows,
-                "problem": norm.problem,
-                "in_table": norm.rows_per_token == 1 and norm.before is not None,
-            }
-            for norm in statistics.norms
-        ],
-        "tokens": [
-            {
-                "sequence": token.sequence,
-                "position": token.position,
-                "id": token.id,
-                "text": token.text,
-                "special": token.special,
-                "stream": token.stream,
-            }
-            for token in statistics.tokens
-        ],
-    }
+def _header(tensors: Sequence[_Tensor], metadata: object) -> bytes:
+    """Return the length and the JSON that a safetensors file begins with."""
+    described: dict[str, object] = {"__metadata__": {"normscope": json.dumps(metadata)}}
+    start = 0
+    for tensor in tensors:
+        described[tensor.name] = {
+            "dtype": "I64" if tensor.is_whole else "F32",
+            "shape": tensor.shape,
+            "data_offsets": (start, start + tensor.size()),
+        }
+        start += tensor.size()
+    text = json.dumps(described).encode()
+    text += b" " * (-len(text) % _SAFE_ALIGNMENT)
+    return struct.pack("<Q", len(text)) + text

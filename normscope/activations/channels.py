@@ -14,7 +14,22 @@ def number_channels(norm: Norm, rows: RowMoments) -> RowMoments:
     The row of a batch or instance norm is a channel; a group norm's row has several, with all their
     places. Elsewhere the place within the row is the channel (flattened, with several axes).
     """
+    if norm.kind is NormKind.INSTANCE:
+        rows = _unfolded(rows, norm.shape[0])
     return replace(rows, channel=_channels(norm, rows))
+
+
+def _unfolded(rows: RowMoments, channels: int) -> RowMoments:
+    """Torch runs an instance norm on [1, batch * channels, …]: return [batch, channels]."""
+    if rows.mean.numel() % channels:
+        return rows
+    return replace(
+        rows,
+        mean=rows.mean.reshape(-1, channels),
+        variance=rows.variance.reshape(-1, channels),
+        peak=rows.peak.reshape(-1, channels),
+        channel=rows.channel.reshape(-1, channels),
+    )
 
 
 def _channels(norm: Norm, rows: RowMoments) -> torch.Tensor:

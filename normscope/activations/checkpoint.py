@@ -1,18 +1,22 @@
 """target + texts -> Statistics, on the checkpoint's own weights."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
 
-from normscope.activations.measure import measure_batches
+from normscope.activations.batches import Budget, batches_of
+from normscope.activations.chunks import Reporting
+from normscope.activations.measure import Planner, measure_batches
+from normscope.activations.offload import planner_for
+from normscope.activations.own_code import moved, own_inputs
+from normscope.activations.plan import plan_measurement
 from normscope.activations.streams import Inputs
 from normscope.activations.subject import Subject, unwrapped, usable_device
 from normscope.activations.texts import (
-    Sequences,
-    batches_of,
-    check_sequences,
+    Cuts,
+    checked,
     cut_ids,
     encode_texts,
     labeller,
@@ -22,8 +26,16 @@ from normscope.activations.texts import (
 from normscope.checkpoint import Checkpoint, CheckpointKind, resolve_checkpoint
 from normscope.errors import FailureKind, NormscopeError, UsageError
 from normscope.inspection import ModelFacts
-from normscope.model import BuiltModel, LoadedModel, build_on_meta, load_model, load_tokenizer
-from normscope.statistics import Statistics
+from normscope.model import (
+    BuiltModel,
+    LoadedModel,
+    Offload,
+    build_on_meta,
+    check_offload,
+    load_model,
+    load_tokenizer,
+)
+from normscope.statistics import DEFAULT_THRESHOLDS, Statistics, Thresholds
 from normscope.versions import versions
 
 
@@ -31,16 +43,30 @@ from normscope.versions import versions
 class MeasureOptions:
     """How a target is loaded, and what is measured on it."""
 
-    texts: Sequence[str] = ()
+    texts: Iterable[str] = ()
+    """Taken one after the other, while the run goes on."""
     input_ids: Sequence[Sequence[int]] = ()
     """Token ids in place of texts."""
     norms: str | None = None
     """A pattern of norm names."""
-    batch_size: int = 8
+    budget: Budget = field(default_factory=Budget.usual)
+    """How much runs together."""
+    reporting: Reporting = field(default_factory=Reporting)
+    """What becomes of the rows while the run goes on."""
     max_length: int | None = None
     exclude_special: bool = False
+    verify: bool = False
+    """Whether each norm's output is recomputed in float64 from its input."""
+    thresholds: Thresholds = DEFAULT_THRESHOLDS
+    """From where on something is a finding."""
     dtype: str | None = None
     device: str = "cpu"
+    offload: Offload | None = None
+    """Where the weights stay while the model runs; None for all of them on `device`."""
+    attention: str | None = None
+    """transformers' name of a way to compute attention."""
+    tell: Callable[[str], None] = lambda _: None
+    """Is given what the user should know before a long step."""
     revision: str | None = None
     offline: bool = False
     trust_remote_code: bool = False
@@ -55,6 +81,7 @@ class _Ready:
     facts: ModelFacts
     own_inputs: Inputs | None = None
     """What the user's factory gave along."""
+    planned: Planner = plan_measurement
 
 
 def measure_checkpoint(target: str, options: MeasureOptions) -> Statistics:
@@ -67,35 +94,49 @@ def measure_checkpoint(target: str, options: MeasureOptions) -> Statistics:
     checkpoint = resolve_checkpoint(target, revision=options.revision, offline=options.offline)
     ready = _ready(checkpoint, options)
     tokenizer = _tokenizer(checkpoint)
-    sequences = _sequences(target, tokenizer, options)
+    cuts = Cuts()
+    sequences = _sequences(target, tokenizer, options, cuts)
     statistics = measure_batches(
         ready.module,
         _batches(ready, tokenizer, sequences, options),
         subject=Subject(target=target, versions=versions(), model=ready.facts),
-        label=labeller(tokenizer),
+        label=labeller(tokenizer, ready.config),
         exclude_special=options.exclude_special,
         norms=options.norms,
+        reporting=options.reporting,
+        planned=ready.planned,
+        verify=options.verify,
+        thresholds=options.thresholds,
     )
-    return replace(statistics, warnings=_warnings(sequences, options))
+    return replace(statistics, warnings=_warnings(cuts, options))
 
 
 def _ready(checkpoint: Checkpoint, options: MeasureOptions) -> _Ready:
     if checkpoint.kind is CheckpointKind.PYTHON:
-        built = build_on_meta(checkpoint)
-        own = built.inputs
+        if options.offload is not None:
+            check_offload(checkpoint, options.offload, options.device)
+        built = moved(build_on_meta(checkpoint), device=options.device, dtype=options.dtype)
         return _Ready(
             module=unwrapped(built.module),
             config=built.config,
             facts=_facts(checkpoint, built),
-            own_inputs=None if own is None else Inputs(positional=own[0], keywords=own[1]),
+            own_inputs=own_inputs(built, device=options.device, dtype=options.dtype),
         )
     loaded = load_model(
         checkpoint,
         dtype=options.dtype,
         device=options.device,
         trust_remote_code=options.trust_remote_code,
+        offload=options.offload,
+        attention=options.attention,
+        tell=options.tell,
     )
-    return _Ready(module=loaded.module, config=loaded.config, facts=_facts(checkpoint, loaded))
+    return _Ready(
+        module=loaded.module,
+        config=loaded.config,
+        facts=_facts(checkpoint, loaded),
+        planned=planner_for(loaded),
+    )
 
 
 def _facts(checkpoint: Checkpoint, model: BuiltModel | LoadedModel) -> ModelFacts:
@@ -115,7 +156,7 @@ def _tokenizer(checkpoint: Checkpoint) -> Any:
     """
     directory = checkpoint.directory
     names = [file.name for file in directory.iterdir()] if directory is not None else []
-    given = any(
+    given = checkpoint.kind is CheckpointKind.GGUF or any(
         name.startswith(_TOKENIZER_NAMES) or name.endswith(_TOKENIZER_SUFFIXES) for name in names
     )
     return load_tokenizer(checkpoint) if given else None
@@ -125,41 +166,42 @@ _TOKENIZER_NAMES = ("tokenizer", "vocab", "spiece", "sentencepiece")
 _TOKENIZER_SUFFIXES = (".model", ".tiktoken")
 
 
-def _sequences(target: str, tokenizer: Any, options: MeasureOptions) -> Sequences:
+def _sequences(
+    target: str, tokenizer: Any, options: MeasureOptions, cuts: Cuts
+) -> Iterator[tuple[int, ...]]:
     if options.input_ids:
-        return cut_ids(options.input_ids, options.max_length)
+        return cut_ids(options.input_ids, max_length=options.max_length, cuts=cuts)
     if options.texts and tokenizer is None:
         raise NormscopeError(
             FailureKind.NO_INPUTS,
             f"{target}: there is no tokenizer to read a text with",
             "give token ids: --input-ids 101,2023,102",
         )
-    return encode_texts(tokenizer, options.texts, max_length=options.max_length)
+    return encode_texts(tokenizer, options.texts, max_length=options.max_length, cuts=cuts)
 
 
 def _batches(
-    ready: _Ready, tokenizer: Any, sequences: Sequences, options: MeasureOptions
+    ready: _Ready, tokenizer: Any, sequences: Iterator[tuple[int, ...]], options: MeasureOptions
 ) -> Iterable[Inputs]:
-    if not sequences.ids:
+    if not (options.texts or options.input_ids):
         if ready.own_inputs is None:
             raise UsageError("there is nothing to measure on", "give --input TEXT")
         return [ready.own_inputs]
-    check_sequences(
-        sequences,
-        limit=longest_input(ready.config, tokenizer),
-        vocabulary=vocabulary_of(ready.module),
-    )
     return batches_of(
         ready.module,
         ready.config,
-        sequences,
-        batch_size=options.batch_size,
+        checked(
+            sequences,
+            limit=longest_input(ready.config, tokenizer),
+            vocabulary=vocabulary_of(ready.module),
+        ),
+        budget=options.budget,
         device=options.device,
     )
 
 
-def _warnings(sequences: Sequences, options: MeasureOptions) -> tuple[str, ...]:
-    if not sequences.cut:
+def _warnings(cuts: Cuts, options: MeasureOptions) -> tuple[str, ...]:
+    if not cuts.count:
         return ()
-    noun = "sequence was" if sequences.cut == 1 else "sequences were"
-    return (f"{sequences.cut} {noun} cut to {options.max_length} tokens",)
+    noun = "sequence was" if cuts.count == 1 else "sequences were"
+    return (f"{cuts.count} {noun} cut to {options.max_length} tokens",)

@@ -1,75 +1,83 @@
 """Row moments of one forward pass after another -> the moments of each norm, token by token."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 
+import numpy as np
 import torch
 
+from normscope.activations.chunks import Columns, joined
 from normscope.activations.layouts import Extent, RowLayout
 from normscope.activations.moments import Accumulated, merge_moments
 from normscope.activations.reduce import RowMoments
-from normscope.statistics import Moments
 
 
 @dataclass(slots=True)
 class Entries:
-    """The moments of one point of one norm, so far: one entry a token or a row."""
+    """The rows at one point of one norm that were read and not yet taken."""
 
-    mean: list[float] = field(default_factory=list)
-    variance: list[float] = field(default_factory=list)
-    peak: list[float] = field(default_factory=list)
-    channel: list[int] = field(default_factory=list)
-    values: int = 0
-    """How many values each entry was taken of."""
+    waiting: list[Columns] = field(default_factory=list)
+    merged: list[Accumulated] = field(default_factory=list)
+    """Rows that get further values in every pass."""
 
     def extend(self, rows: RowMoments) -> None:
         """Append the entries of other rows."""
-        self.mean += rows.mean.flatten().tolist()
-        self.variance += rows.variance.flatten().tolist()
-        self.peak += rows.peak.flatten().tolist()
-        self.channel += rows.channel.flatten().tolist()
+        self.waiting.append(as_columns(rows))
 
     def merge(self, rows: RowMoments) -> None:
         """Join further values of the same rows (the channels of a batch norm)."""
-        fresh = Entries(values=rows.length)
-        fresh.extend(rows)
-        if self.values:
-            pairs = zip(self._accumulated(), fresh._accumulated(), strict=True)
-            fresh = _of_accumulated([merge_moments(old, new) for old, new in pairs])
-        self.mean, self.variance = fresh.mean, fresh.variance
-        self.peak, self.channel = fresh.peak, fresh.channel
-        self.values = fresh.values
+        fresh = _accumulated(as_columns(rows), rows.length)
+        if self.merged:
+            pairs = zip(self.merged, fresh, strict=True)
+            fresh = [merge_moments(old, new) for old, new in pairs]
+        self.merged = fresh
 
-    def _accumulated(self) -> list[Accumulated]:
-        columns = zip(self.mean, self.variance, self.peak, self.channel, strict=True)
-        return [
-            Accumulated(
-                count=self.values, mean=mean, variance=variance, peak=peak, peak_channel=channel
-            )
-            for mean, variance, peak, channel in columns
-        ]
-
-    def as_moments(self, magnitudes: Sequence[float] = ()) -> Moments | None:
-        """Return what was collected; None where nothing was."""
-        if not self.mean:
+    def taken(self, order: np.ndarray | None = None) -> Columns | None:
+        """Return what waits, in another order, and let go of it; None where nothing does."""
+        if not self.waiting:
             return None
-        return Moments(
-            mean=tuple(self.mean),
-            variance=tuple(self.variance),
-            peak=tuple(self.peak),
-            peak_channel=tuple(self.channel),
-            magnitude=median(magnitudes) if magnitudes else None,
-        )
+        columns = joined(self.waiting)
+        self.waiting.clear()
+        return columns if order is None else columns.taken(order)
+
+    def joined_rows(self) -> Columns | None:
+        """Return the rows that were merged so far; None where there are none."""
+        return _of_accumulated(self.merged) if self.merged else None
 
 
-def _of_accumulated(items: Sequence[Accumulated]) -> Entries:
-    return Entries(
-        mean=[item.mean for item in items],
-        variance=[item.variance for item in items],
-        peak=[item.peak for item in items],
-        channel=[item.peak_channel for item in items],
-        values=items[0].count if items else 0,
+def as_columns(rows: RowMoments) -> Columns:
+    """Return the moments of some rows as arrays, one entry a row."""
+    return Columns(
+        mean=_array(rows.mean).astype(np.float64, copy=False),
+        variance=_array(rows.variance).astype(np.float64, copy=False),
+        peak=_array(rows.peak).astype(np.float64, copy=False),
+        channel=_array(rows.channel).astype(np.int64, copy=False),
+    )
+
+
+def _array(values: torch.Tensor) -> np.ndarray:
+    return values.detach().flatten().cpu().numpy()
+
+
+def _accumulated(columns: Columns, count: int) -> list[Accumulated]:
+    rows = zip(
+        columns.mean.tolist(),
+        columns.variance.tolist(),
+        columns.peak.tolist(),
+        columns.channel.tolist(),
+        strict=True,
+    )
+    return [
+        Accumulated(count=count, mean=mean, variance=variance, peak=peak, peak_channel=channel)
+        for mean, variance, peak, channel in rows
+    ]
+
+
+def _of_accumulated(items: list[Accumulated]) -> Columns:
+    return Columns(
+        mean=np.array([item.mean for item in items]),
+        variance=np.array([item.variance for item in items]),
+        peak=np.array([item.peak for item in items]),
+        channel=np.array([item.peak_channel for item in items]),
     )
 
 

@@ -10,18 +10,37 @@ def place_of(norm: NormStatistics) -> str:
     return norm.block or norm.name
 
 
+def span_in_words(first: NormStatistics, last: NormStatistics) -> str:
+    """Return from which block to which something is seen."""
+    if first.name == last.name:
+        return f"seen before {first.name} alone"
+    return f"from {place_of(first)} to {place_of(last)}"
+
+
+def token_at(statistics: Statistics, norm: NormStatistics, index: int) -> Token | None:
+    """Return the token of an entry, None where rows are no tokens."""
+    tokens = statistics.tokens_of(norm)
+    return tokens[index] if index < len(tokens) else None
+
+
 def tokens_in_words(statistics: Statistics, norm: NormStatistics, tokens: Sequence[int]) -> str:
-    """Return the first of some entries, and how many more there are."""
+    """Return the first of some entries, and how many more there are.
+
+    Of a run that is only summarized not all of them are known.
+    """
     different = sorted(set(tokens))
     first = entry_in_words(statistics, norm, different[0])
-    return first if len(different) == 1 else f"{first} and {len(different) - 1} more"
+    if len(different) == 1:
+        return first
+    least = "at least " if norm.kept is not None else ""
+    return f"{first} and {least}{len(different) - 1} more"
 
 
 def entry_in_words(statistics: Statistics, norm: NormStatistics, index: int) -> str:
     """Return the token that an entry belongs to; `row 3` where rows are no tokens."""
     tokens = statistics.tokens_of(norm)
     if index >= len(tokens):
-        return f"row {index}"
+        return f"row {index if norm.kept is None else norm.kept.places[index]}"
     return token_in_words(tokens[index], several=statistics.input.sequences > 1)
 
 

@@ -1,51 +1,27 @@
 """module + tokens -> Statistics: real weights, one forward pass a batch, only moments are kept."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import torch
 from torch import nn
 
+from normscope.activations.chunks import Reporting
 from normscope.activations.findings import find_in_statistics
-from normscope.activations.norm_entries import NormEntries
+from normscope.activations.measurement import Measurement
 from normscope.activations.plan import Plan, plan_measurement
 from normscope.activations.probes import probing
 from normscope.activations.select import select_norms
-from normscope.activations.streams import Inputs, as_inputs, token_streams
-from normscope.activations.subject import Subject, device_of, subject_of, unwrapped
+from normscope.activations.streams import Inputs
+from normscope.activations.subject import Subject
 from normscope.activations.tokens import Labeller, TokenList, unlabelled
+from normscope.activations.verifier import Verifier, verifier_of
 from normscope.errors import FailureKind, NormscopeError, UsageError
-from normscope.statistics import Statistics
-from normscope.tracing import evaluating
+from normscope.statistics import DEFAULT_THRESHOLDS, Statistics, Thresholds
+from normscope.tracing import evaluating, running_eagerly
 
-
-def measure_activations(
-    module: nn.Module,
-    inputs: Any,
-    *,
-    mask: torch.Tensor | None = None,
-    label: Labeller = unlabelled,
-    exclude_special: bool = False,
-    norms: str | None = None,
-) -> Statistics:
-    """Measure what each norm of a live module gets and gives, token by token.
-
-    `inputs` is a mapping of keyword arguments, a tuple of positional ones, or one tensor. `mask` is
-    [batch, sequence], true where a token counts; without it the `attention_mask` among the inputs.
-    `norms` is a pattern of names (`*.ln_1`). The module runs in eval mode without gradients, once
-    to find its norms and once to measure; its mode and hooks are as before afterwards. Raises
-    `NormscopeError` where the forward fails, `UsageError` where `norms` matches nothing.
-    """
-    module = unwrapped(module)
-    return measure_batches(
-        module,
-        [as_inputs(inputs, mask)],
-        subject=subject_of(module),
-        label=label,
-        exclude_special=exclude_special,
-        norms=norms,
-    )
+Planner = Callable[[nn.Module, Inputs], Plan]
+"""Decides what to read of a module."""
 
 
 def measure_batches(
@@ -56,58 +32,52 @@ def measure_batches(
     label: Labeller = unlabelled,
     exclude_special: bool = False,
     norms: str | None = None,
+    reporting: Reporting | None = None,
+    planned: Planner = plan_measurement,
+    verify: bool = False,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
 ) -> Statistics:
-    """Measure several batches as one run; the norms are found on the first.
+    """Measure several batches as one run; the norms are found on the first, by `planned`.
 
-    Raises as `measure_activations`, and `UsageError` where there is no batch.
+    `reporting` says what becomes of the rows meanwhile. With `verify` each norm's output is
+    recomputed in float64 from its input. `thresholds` say from where on something is a finding.
+    Raises `NormscopeError` where the forward fails, `UsageError` where `norms` matches nothing or
+    there is no batch.
     """
-    run: _Run | None = None
+    run: Measurement | None = None
+    verifier: Verifier | None = None
     for batch in batches:
         if run is None:
-            plan = select_norms(plan_measurement(module, batch), norms)
-            run = _Run(module, plan, TokenList(label=label, exclude_special=exclude_special))
-        run.measure(batch)
+            run = Measurement(
+                module=module,
+                plan=select_norms(planned(module, batch), norms),
+                subject=subject,
+                tokens=TokenList(label=label, exclude_special=exclude_special),
+                reporting=reporting or Reporting(),
+            )
+            verifier = verifier_of(run.plan, module) if verify else None
+        _measure(run, batch, verifier)
     if run is None:
         raise UsageError("there is no input to measure", "give --input TEXT")
-    statistics = Statistics(
-        target=subject.target,
-        versions=subject.versions,
-        model=subject.model,
-        dtype=subject.model.dtype,
-        device=device_of(module),
-        input=run.tokens.facts(),
-        tokens=run.tokens.tokens(),
-        norms=(*(entry.as_statistics() for entry in run.entries), *run.plan.idle),
-    )
-    return replace(statistics, findings=find_in_statistics(statistics))
+    run.finish()
+    statistics = run.statistics()
+    if verifier is not None:
+        statistics = verifier.verified(statistics)
+    return replace(statistics, findings=find_in_statistics(statistics, thresholds), pattern=norms)
 
 
-@dataclass(slots=True)
-class _Run:
-    """One measurement while it goes on."""
-
-    module: nn.Module
-    plan: Plan
-    tokens: TokenList
-    entries: list[NormEntries] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.entries = [NormEntries(norm) for norm in self.plan.norms]
-
-    def measure(self, inputs: Inputs) -> None:
-        """Run one forward pass and take what the probes read."""
-        with (
-            evaluating(self.module),
-            torch.no_grad(),
-            probing(self.module, self.plan.readings) as readings,
-        ):
-            _forward(self.module, inputs)
-        used = {norm.rows.stream for norm in self.plan.norms if norm.rows.layout is not None}
-        streams = [item for item in token_streams(self.module, inputs) if item.name in used]
-        sequences = streams[0].extent.batch if streams else _first_size(inputs)
-        counted = self.tokens.add(streams, sequences)
-        for norm, entries in zip(self.plan.norms, self.entries, strict=True):
-            entries.add(readings, counted.get(norm.rows.stream))
+def _measure(run: Measurement, inputs: Inputs, verifier: Verifier | None) -> None:
+    """Run one forward pass and take what the probes read."""
+    if verifier is not None:
+        verifier.begin()
+    with (
+        evaluating(run.module),
+        torch.no_grad(),
+        running_eagerly(),
+        probing(run.module, run.plan.readings, verifier) as readings,
+    ):
+        _forward(run.module, inputs)
+    run.take(readings, inputs)
 
 
 def _forward(module: nn.Module, inputs: Inputs) -> None:
@@ -126,9 +96,3 @@ def _forward(module: nn.Module, inputs: Inputs) -> None:
             f"the forward pass failed: {type(error).__name__}: {lines[0]}",
             "check that the inputs are what the module's forward takes",
         ) from error
-
-
-def _first_size(inputs: Inputs) -> int:
-    values = (*inputs.positional, *inputs.keywords.values())
-    sizes = (len(value) for value in values if isinstance(value, torch.Tensor) and value.dim())
-    return next(sizes, 1)

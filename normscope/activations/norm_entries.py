@@ -1,9 +1,14 @@
 """What was read of one norm, batch by batch -> its statistics."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import prod
+from statistics import median
+
+import numpy as np
 
 from normscope.activations.channels import number_channels
+from normscope.activations.chunks import NormRows
 from normscope.activations.collect import Entries, averaged, token_rows
 from normscope.activations.plan import NormPlan
 from normscope.activations.probes import Readings
@@ -32,6 +37,7 @@ class NormEntries:
         self._rows_per_token: int | None = None if plan.rows.layout is None else 1
         self._rows: str | None = None
         self._problem: str | None = None
+        self._row_length: int | None = None
 
     def add(self, readings: Readings, tokens: CountedTokens | None) -> None:
         """Take what one forward pass has read; `tokens` are those of this norm's stream."""
@@ -41,6 +47,8 @@ class NormEntries:
                 self._problem = _unread(index)
                 continue
             rows = number_channels(self._plan.norm, reduced.moments())
+            if point is self._points[0]:
+                self._row_length = rows.length
             if index in readings.magnitudes:
                 point.magnitudes.append(float(readings.magnitudes[index]))
             if self._plan.rows.layout is None or tokens is None:
@@ -71,10 +79,33 @@ class NormEntries:
             point.every.extend(arranged)
         point.entries.extend(averaged(arranged))
 
-    def as_statistics(self) -> NormStatistics:
-        """Return what was collected."""
+    def taken(self, orders: Mapping[str, np.ndarray]) -> NormRows | None:
+        """Return the rows that were read since the last time, and let go of them.
+
+        `orders` has for each stream which entry comes first.
+        """
+        stream = self._plan.rows.stream if self._rows_per_token is not None else None
+        order = None if stream is None else orders.get(stream)
+        single = _every_row(order, self._rows_per_token)
+        before, after = (point.entries.taken(order) for point in self._points)
+        every_before, every_after = (point.every.taken(single) for point in self._points)
+        if before is None or after is None or self._problem is not None:
+            return None
+        return NormRows(
+            before=before, after=after, every_before=every_before, every_after=every_after
+        )
+
+    def merged(self) -> NormRows | None:
+        """Return the rows that get further values in every pass, as they are by now."""
+        before, after = (point.entries.joined_rows() for point in self._points)
+        if before is None or after is None or self._problem is not None:
+            return None
+        return NormRows(before=before, after=after)
+
+    def described(self) -> NormStatistics:
+        """Return what is known of the norm, without its moments."""
         norm = self._plan.norm
-        described = NormStatistics(
+        return NormStatistics(
             name=norm.name,
             call=norm.call,
             role=self._plan.role,
@@ -86,18 +117,24 @@ class NormEntries:
             stream=self._plan.rows.stream if self._rows_per_token is not None else "",
             rows_per_token=self._rows_per_token,
             rows=self._rows,
+            row_length=self._row_length,
             problem=self._problem,
         )
-        if self._problem is not None:
-            return described
-        before, after = self._points
-        return replace(
-            described,
-            before=before.entries.as_moments(before.magnitudes),
-            after=after.entries.as_moments(after.magnitudes),
-            every_before=before.every.as_moments(),
-            every_after=after.every.as_moments(),
+
+    def magnitudes(self) -> tuple[float | None, float | None]:
+        """Return the median magnitude before and after, of the passes that had a massive peak."""
+        before, after = (
+            median(point.magnitudes) if point.magnitudes else None for point in self._points
         )
+        return before, after
+
+
+def _every_row(order: np.ndarray | None, rows_per_token: int | None) -> np.ndarray | None:
+    """Return the order of the single rows of tokens in some order."""
+    if order is None or rows_per_token is None:
+        return None
+    steps = np.arange(rows_per_token)
+    return np.asarray((order[:, None] * rows_per_token + steps).ravel())
 
 
 def _unread(index: int | None) -> str:

@@ -5,8 +5,15 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from normscope.activations.formula import StoredStatistics, stored_statistics
 from normscope.activations.streams import Inputs, told_apart
-from normscope.activations.taps import Tap, tap_input, tap_output
+from normscope.activations.taps import (
+    ModuleTap,
+    Tap,
+    runs_one_operation,
+    tap_input,
+    tap_output,
+)
 from normscope.activations.token_rows import TokenRows, find_token_rows
 from normscope.activations.views import RowView, input_view, output_view
 from normscope.graph import Graph
@@ -25,6 +32,8 @@ class Reading:
     tap: Tap
     axes: tuple[int, ...]
     groups: int | None
+    late: bool = False
+    """What goes into a module may be read when it has run: nothing in it can change the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +46,8 @@ class NormPlan:
     before: int | None
     after: int | None
     rows: TokenRows
+    stored_statistics: StoredStatistics | None = None
+    """What a norm with frozen statistics normalizes by, where that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +60,14 @@ class Plan:
     """Norms that were built and never ran: there is nothing to read of them."""
 
 
-def plan_measurement(module: nn.Module, inputs: Inputs) -> Plan:
+def plan_measurement(module: nn.Module, inputs: Inputs, *, as_it_is: bool = False) -> Plan:
     """Trace one forward pass with these inputs and decide what to read.
 
-    Raises `NormscopeError` of kind `trace_failed` where the forward fails.
+    With `as_it_is` neither eval mode nor the absence of gradients is imposed on it. Raises
+    `NormscopeError` of kind `trace_failed` where the forward fails.
     """
     inputs = told_apart(inputs)
-    graph = trace_module(module, inputs.keywords, inputs.positional)
+    graph = trace_module(module, inputs.keywords, inputs.positional, as_it_is=as_it_is)
     norms = find_norms(graph)
     roles = _roles(graph, norms)
     rows = find_token_rows(module, inputs, graph, norms)
@@ -65,9 +77,10 @@ def plan_measurement(module: nn.Module, inputs: Inputs) -> Plan:
             norm=norm,
             role=roles[norm.output].role if norm.output in roles else Role.UNPLACED,
             block=roles[norm.output].block if norm.output in roles else None,
-            before=_wanted(input_view(norm), tap_input(graph, norm), readings),
+            before=_before(graph, norm, readings),
             after=_after(graph, norm, readings),
             rows=found,
+            stored_statistics=stored_statistics(graph, norm),
         )
         for norm, found in zip(norms, rows, strict=True)
     )
@@ -83,17 +96,25 @@ def _roles(graph: Graph, norms: Sequence[Norm]) -> Mapping[int, PlacedNorm]:
     return place_norms(condensed, norms, find_stream(condensed)).roles
 
 
+def _before(graph: Graph, norm: Norm, readings: dict[RowView, Reading]) -> int | None:
+    view, tap = input_view(norm), tap_input(graph, norm)
+    late = isinstance(tap, ModuleTap) and runs_one_operation(graph, norm)
+    return _wanted(view, tap, readings, late=late)
+
+
 def _after(graph: Graph, norm: Norm, readings: dict[RowView, Reading]) -> int | None:
     view = output_view(graph, norm)
     return None if view is None else _wanted(view, tap_output(graph, view.node, norm), readings)
 
 
-def _wanted(view: RowView, tap: Tap | None, readings: dict[RowView, Reading]) -> int | None:
+def _wanted(
+    view: RowView, tap: Tap | None, readings: dict[RowView, Reading], *, late: bool = False
+) -> int | None:
     """Return the index of a reading; norms that read the same value share one."""
     if tap is None:
         return None
     if view not in readings:
-        readings[view] = Reading(tap=tap, axes=view.axes, groups=view.groups)
+        readings[view] = Reading(tap=tap, axes=view.axes, groups=view.groups, late=late)
     return list(readings).index(view)
 
 

@@ -8,7 +8,7 @@ operations by the same rule as the tracer, those of child modules apart.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -23,9 +23,17 @@ from normscope.activations.reduce import (
     reduce_rows,
     rows_of,
 )
+from normscope.activations.shelf import Shelf
 from normscope.activations.taps import ModuleTap, OperationTap, Side
 from normscope.tracing.modules import tensors_in
 from normscope.tracing.schema import schema_of
+
+
+class Witness(Protocol):
+    """Something else that wants to see the values that are read."""
+
+    def see(self, index: int, value: torch.Tensor) -> None:
+        """Take the value of one reading; it may be overwritten afterwards."""
 
 
 @dataclass(slots=True)
@@ -37,6 +45,9 @@ class Readings:
     magnitudes: dict[int, torch.Tensor] = field(default_factory=dict)
     reducing: bool = False
     """True while the operations that run are this program's own."""
+    shelf: Shelf = field(default_factory=Shelf)
+    witness: Witness | None = None
+    """Sees every value that is read."""
 
     def take(self, index: int, value: torch.Tensor) -> None:
         """Reduce one value to its moments; nothing else of it is kept."""
@@ -50,17 +61,22 @@ class Readings:
 
     def _reduce(self, index: int, value: torch.Tensor) -> None:
         reading = self.wanted[index]
+        if self.witness is not None:
+            self.witness.see(index, value)
         rows = rows_of(value, reading.axes, reading.groups)
         found = self.reduced[index] = reduce_rows(rows)
         magnitude = median_magnitude(rows, found)
         if magnitude is not None:
             self.magnitudes[index] = magnitude
+        found.move_to(self.shelf)
 
 
 @contextmanager
-def probing(root: nn.Module, wanted: Sequence[Reading]) -> Iterator[Readings]:
+def probing(
+    root: nn.Module, wanted: Sequence[Reading], witness: Witness | None = None
+) -> Iterator[Readings]:
     """Attach the probes for one forward pass of `root`; they are removed even after an error."""
-    readings = Readings(wanted)
+    readings = Readings(wanted, witness=witness)
     handles: list[RemovableHandle] = []
     operations = _OperationProbe(readings)
     try:
@@ -84,10 +100,11 @@ def _hook_modules(root: nn.Module, readings: Readings) -> Iterator[RemovableHand
             probe = probes.setdefault(tap.path, _ModuleProbe(readings))
             sides = probe.into if tap.side is Side.INTO else probe.out_of
             sides.setdefault(tap.number, []).append((tap.position, index))
+            probe.late |= reading.late
     for path, probe in probes.items():
         module = root.get_submodule(path)
         yield module.register_forward_pre_hook(probe.enter, with_kwargs=True)
-        if probe.out_of:
+        if probe.out_of or probe.late:
             yield module.register_forward_hook(probe.leave)
 
 
@@ -100,24 +117,42 @@ class _ModuleProbe:
     """Run -> (position, reading) of what goes in."""
     out_of: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     runs: int = 0
+    late: bool = False
+    """Whether what goes in may wait until the module has run.
+
+    Then both values are read at once: the first to be read after other work takes twice as long.
+    """
+    waiting: list[tuple[int, torch.Tensor]] = field(default_factory=list)
 
     def enter(self, _module: nn.Module, args: Any, kwargs: Any) -> None:
-        self._read(self.into, (args, kwargs))
+        found = list(self._wanted(self.into, (args, kwargs)))
         self.runs += 1
+        if self.late:
+            self.waiting = found
+        else:
+            self._take(found)
 
     def leave(self, _module: nn.Module, _args: Any, output: Any) -> None:
         self.runs -= 1
-        self._read(self.out_of, output)
+        found = list(self._wanted(self.out_of, output))
         self.runs += 1
+        self._take([*self.waiting, *found])
+        self.waiting.clear()
 
-    def _read(self, wanted: Mapping[int, list[tuple[int, int]]], values: Any) -> None:
-        found = wanted.get(self.runs)
-        if found is None:
+    def _wanted(
+        self, wanted: Mapping[int, list[tuple[int, int]]], values: Any
+    ) -> Iterator[tuple[int, torch.Tensor]]:
+        places = wanted.get(self.runs)
+        if places is None:
             return
         tensors = list(tensors_in(values))
-        for position, index in found:
+        for position, index in places:
             if position < len(tensors):
-                self.readings.take(index, tensors[position])
+                yield index, tensors[position]
+
+    def _take(self, found: Sequence[tuple[int, torch.Tensor]]) -> None:
+        for index, value in found:
+            self.readings.take(index, value)
 
 
 # Values inside a module's forward.

@@ -4,18 +4,18 @@ What needs the activation runs inside the hook, in as few operations as possible
 one number a row waits until the forward pass is over.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
-from normscope.activations.passes import Extremes, take_passes
+from normscope.activations.passes import BlockPeak, KeyPeak, take_passes
+from normscope.activations.shelf import Shelf
 from normscope.activations.sums import Exact, Sums, checked_sums, exact_moments
-from normscope.activations.wide import Peak, take_peak, take_sums
+from normscope.activations.wide import Peak, take_moments, take_peak
 
-_FEW_THREADS = 2
-_FEW_VALUES = 1 << 19
-"""Up to so many threads or values, one thread of NumPy is done sooner than torch's."""
+_CACHED = 1 << 19
+"""Values that are read several times before the next ones."""
 _LONGEST_ROW = 1 << 14
 """Up to this length a float32 sum of squares errs by less than 1e-6; longer rows take float64."""
 
@@ -37,32 +37,51 @@ class RowMoments:
     """How many values a row has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReducedRows:
-    """What the passes over an activation left, still to be put together."""
+@dataclass(slots=True)
+class ReducedPart:
+    """What the passes over some rows left, still to be put together."""
 
     spread: Sums | Exact
-    peak: Extremes | Peak
-    lead: torch.Size
-    length: int
-
-    def moments(self) -> RowMoments:
-        """Return the moments, in the shape of the axes that were not reduced."""
-        mean, variance = self.spread.mean_and_variance(self.length)
-        peak, place = self.peak.value_and_place()
-        return RowMoments(
-            mean=mean.reshape(self.lead),
-            variance=variance.reshape(self.lead),
-            peak=peak.reshape(self.lead),
-            channel=place.reshape(self.lead),
-            length=self.length,
-        )
+    peak: BlockPeak | KeyPeak | Peak
 
     def exceeds(self, limit: float) -> bool:
         """Tell whether a value is over `limit`."""
         if self.spread.largest <= limit:
             return False
         return float(self.peak.value_and_place()[0].amax()) > limit
+
+
+@dataclass(slots=True)
+class ReducedRows:
+    """What the passes over an activation left, part by part."""
+
+    parts: tuple[ReducedPart, ...]
+    lead: torch.Size
+    length: int
+
+    def moments(self) -> RowMoments:
+        """Return the moments, in the shape of the axes that were not reduced."""
+        spreads = [part.spread.mean_and_variance(self.length) for part in self.parts]
+        peaks = [part.peak.value_and_place() for part in self.parts]
+        mean, variance = (self._joined(values) for values in zip(*spreads, strict=True))
+        peak, place = (self._joined(values) for values in zip(*peaks, strict=True))
+        return RowMoments(
+            mean=mean, variance=variance, peak=peak, channel=place, length=self.length
+        )
+
+    def _joined(self, values: Sequence[torch.Tensor]) -> torch.Tensor:
+        return (values[0] if len(values) == 1 else torch.cat(list(values))).reshape(self.lead)
+
+    def move_to(self, shelf: Shelf) -> None:
+        """Hold on to no memory but the shelf's; what an accelerator holds stays there."""
+        for part in self.parts:
+            if not isinstance(part.peak, Peak):
+                part.spread.move_to(shelf)
+                part.peak.move_to(shelf)
+
+    def exceeds(self, limit: float) -> bool:
+        """Tell whether a value is over `limit`."""
+        return any(part.exceeds(limit) for part in self.parts)
 
 
 def rows_of(value: torch.Tensor, axes: tuple[int, ...], groups: int | None) -> torch.Tensor:
@@ -88,37 +107,36 @@ def reduce_rows(rows: torch.Tensor) -> ReducedRows:
     """Reduce each row of [..., features]; half precision is upcast first."""
     lead, length = rows.shape[:-1], rows.shape[-1]
     rows = rows.detach().reshape(-1, length)
-    with np.errstate(all="ignore"):  # infinities and NaN are results here
-        spread, peak = _by_numpy(rows) if _suits_numpy(rows) else _by_torch(rows)
-    return ReducedRows(spread=spread, peak=peak, lead=lead, length=length)
+    if not rows.is_cpu:
+        return ReducedRows((_on_accelerator(rows),), lead, length)
+    if rows.numel() <= _CACHED:
+        return ReducedRows((_on_cpu(rows),), lead, length)
+    # In parts of one size: a small rest would cost as many operations again.
+    count = round(rows.numel() / _CACHED)
+    return ReducedRows(tuple(_on_cpu(part) for part in rows.chunk(count)), lead, length)
 
 
-def _suits_numpy(rows: torch.Tensor) -> bool:
-    few = torch.get_num_threads() <= _FEW_THREADS or rows.numel() <= _FEW_VALUES
-    return rows.is_cpu and few
-
-
-def _by_numpy(rows: torch.Tensor) -> tuple[Sums | Exact, Extremes]:
+def _on_cpu(rows: torch.Tensor) -> ReducedPart:
+    rows = rows.contiguous()  # a part of an activation that was turned around
     passes = take_passes(rows)
     if rows.shape[-1] > _LONGEST_ROW:
-        return exact_moments(rows), passes.extremes
-    return checked_sums(rows, passes.total, passes.square), passes.extremes
+        return ReducedPart(exact_moments(rows), passes.peak)
+    return ReducedPart(checked_sums(rows, passes.total, passes.norm), passes.peak)
 
 
-def _by_torch(rows: torch.Tensor) -> tuple[Sums | Exact, Peak]:
-    rows = rows if rows.dtype is torch.float64 else rows.float()
-    if rows.is_cpu and rows.shape[-1] > _LONGEST_ROW:
-        return exact_moments(rows), take_peak(rows)
-    return take_sums(rows), take_peak(rows)
+def _on_accelerator(rows: torch.Tensor) -> ReducedPart:
+    wide = rows if rows.dtype is torch.float64 else rows.float()
+    return ReducedPart(take_moments(wide), take_peak(wide))
 
 
 def median_magnitude(rows: torch.Tensor, reduced: ReducedRows) -> torch.Tensor | None:
     """Return the median absolute value of [..., features] where a peak is massive, else None.
 
-    Taken of an even sample of the values where there are many.
+    Taken of an even sample of the values where there are many. On an accelerator it is always
+    taken: asking for the peak would wait for the device.
     """
-    if not rows.is_cpu or not reduced.exceeds(_MASSIVE):
+    if rows.is_cpu and not reduced.exceeds(_MASSIVE):
         return None
-    values = rows.reshape(-1)
+    values = rows.detach().reshape(-1)
     sample = values[:: max(1, values.numel() // _SAMPLE)]
     return sample.abs().float().median()

@@ -22,6 +22,10 @@ class Inputs:
     positional: tuple[Any, ...] = ()
     mask: torch.Tensor | None = None
     """[batch, sequence], true where a token counts; the attention mask unless given."""
+    numbers: tuple[int, ...] | None = None
+    """Which sequences of the input these are; the next ones unless given."""
+    completes: bool = True
+    """Whether every sequence before the last of these has been given by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

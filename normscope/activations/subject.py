@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch.jit._trace import TracedModule
 
 from normscope.errors import FailureKind, NormscopeError, UsageError
 from normscope.inspection import ModelFacts
@@ -36,23 +37,45 @@ def subject_of(module: nn.Module) -> Subject:
 
 
 def unwrapped(module: nn.Module) -> nn.Module:
-    """Return the module inside a torch.compile wrapper, whose hooks would never fire.
+    """Return the module inside the wrappers of torch.compile and data parallelism.
 
-    Raises `NormscopeError` for a scripted module, whose operations cannot be read.
+    Raises `NormscopeError` for a scripted module or a module that holds one: TorchScript runs
+    outside Python, and its operations cannot be told apart.
     """
-    if isinstance(module, torch.jit.ScriptModule):
-        raise NormscopeError(
-            FailureKind.TRACE_FAILED,
-            "a TorchScript module cannot be measured",
-            "give the nn.Module that it was made from",
-        )
-    original = getattr(module, "_orig_mod", None)
-    return original if isinstance(original, nn.Module) else module
+    inner = _inside(module)
+    while inner is not None:
+        module, inner = inner, _inside(inner)
+    for path, child in module.named_modules():
+        if _is_scripted(child, inner=bool(path)):
+            called = getattr(child, "original_name", type(child).__name__)
+            raise NormscopeError(
+                FailureKind.TRACE_FAILED,
+                f"{path or 'the module'} is TorchScript ({called}), which cannot be measured",
+                "give the nn.Module that it was made from",
+            )
+    return module
+
+
+def _inside(module: nn.Module) -> nn.Module | None:
+    # _orig_mod: torch.compile's OptimizedModule
+    name = "module" if isinstance(module, _PARALLEL) else "_orig_mod"
+    found = getattr(module, name, None)
+    return found if isinstance(found, nn.Module) else None
+
+
+_PARALLEL = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+
+
+def _is_scripted(module: nn.Module, *, inner: bool) -> bool:
+    """Inside a model, what a traced module runs is seen as its own operations."""
+    traced = isinstance(module, TracedModule)
+    return isinstance(module, torch.jit.ScriptModule) and not (inner and traced)
 
 
 def device_of(module: nn.Module) -> str:
     """Return the kind of device that the parameters lie on."""
-    return next((value.device.type for value in module.parameters()), "cpu")
+    kinds = (value.device.type for value in module.parameters())
+    return next((kind for kind in kinds if kind != "meta"), "cpu")  # meta: offloaded
 
 
 def usable_device(name: str) -> str:

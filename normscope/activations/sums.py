@@ -3,69 +3,81 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-_SAFE_SHARE = 0.1
-"""Smallest var / E[x²] for which float32's E[x²] - mean² keeps six digits."""
-_SAFE_SQUARES = (1e-24, 1e36)
-"""Sums of squares that neither vanished nor overflowed in float32."""
+from normscope.activations.shelf import Shelf
+
+_SAFE_SHARE = 0.25
+"""Smallest var / E[x²] for which float32's E[x²] - mean² keeps five digits."""
+_SAFE_NORMS = (1e-12, 1e18)
+"""Norms whose squares neither vanished nor overflowed in float32."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Sums:
-    """Sum and sum of squares of each row, in which nothing cancels."""
+    """Sum and norm of each row, in which nothing cancels."""
 
-    total: torch.Tensor
-    square: torch.Tensor
+    total: np.ndarray
+    norm: np.ndarray
     largest: float
     """No value of any row exceeds it."""
 
     def mean_and_variance(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return both for each row, in float64."""
-        mean = self.total.double() / length
-        return mean, self.square.double() / length - mean.square()
+        mean = self.total.astype(np.float64) / length
+        variance = np.square(self.norm.astype(np.float64)) / length - np.square(mean)
+        return torch.from_numpy(mean), torch.from_numpy(variance)
+
+    def move_to(self, shelf: Shelf) -> None:
+        """Hold on to no memory but the shelf's."""
+        self.total, self.norm = shelf.keep(self.total), shelf.keep(self.norm)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Exact:
     """Moments that were taken directly."""
 
-    mean: torch.Tensor
-    variance: torch.Tensor
+    mean: torch.Tensor | np.ndarray
+    variance: torch.Tensor | np.ndarray
     largest: float = math.inf
 
     def mean_and_variance(self, _length: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return both for each row."""
-        return self.mean, self.variance
+        return torch.as_tensor(self.mean), torch.as_tensor(self.variance)
+
+    def move_to(self, shelf: Shelf) -> None:
+        """Hold on to no memory but the shelf's."""
+        mean, variance = self.mean_and_variance(0)
+        self.mean, self.variance = shelf.keep(mean.numpy()), shelf.keep(variance.numpy())
 
 
-def checked_sums(rows: torch.Tensor, total: torch.Tensor, square: torch.Tensor) -> Sums | Exact:
+@np.errstate(all="ignore")  # infinities and NaN are results here
+def checked_sums(rows: torch.Tensor, total: torch.Tensor, norm: torch.Tensor) -> Sums | Exact:
     """Return the sums of [rows, features], or exact moments where the variance would cancel.
 
     Only the rows in doubt (a large offset, squares out of range, NaN) are taken once more, in
     float64. The questions go to NumPy, whose small operations cost a fraction of torch's.
     """
-    totals, squares = total.numpy(), square.numpy()
+    totals, norms = total.numpy(), norm.numpy()
+    margin = norms * math.sqrt((1 - _SAFE_SHARE) * rows.shape[-1]) - np.abs(totals)
+    most = float(np.maximum.reduce(norms))
+    sums = Sums(totals, norms, most if most >= 0 else math.inf)
     # Comparisons with NaN are false, which puts its rows in doubt.
-    safe = totals * totals < squares * ((1 - _SAFE_SHARE) * rows.shape[-1])
-    least, most = float(squares.min()), float(squares.max())
-    sums = Sums(total=total, square=square, largest=math.sqrt(most) if most >= 0 else math.inf)
-    in_range = least > _SAFE_SQUARES[0] and most < _SAFE_SQUARES[1]
-    if in_range and bool(safe.all()):
+    if np.minimum.reduce(margin) > _SAFE_NORMS[0] and most < _SAFE_NORMS[1]:
         return sums
-    safe &= (squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1])
+    safe = (margin > _SAFE_NORMS[0]) & (norms < _SAFE_NORMS[1])
     return _repaired(rows, sums, torch.from_numpy(~safe))
 
 
 def _repaired(rows: torch.Tensor, sums: Sums, doubtful: torch.Tensor) -> Exact:
     mean, variance = sums.mean_and_variance(rows.shape[-1])
-    exact = exact_moments(rows[doubtful])
-    mean[doubtful], variance[doubtful] = exact.mean, exact.variance
-    return Exact(mean=mean, variance=variance, largest=math.inf)
+    mean[doubtful], variance[doubtful] = exact_moments(rows[doubtful]).mean_and_variance(0)
+    return Exact(mean, variance, sums.largest)
 
 
 def exact_moments(rows: torch.Tensor) -> Exact:
     """Return the moments of each row of [rows, features], taken in float64 in two passes."""
     wide = rows.double()
     mean = wide.mean(-1)
-    return Exact(mean=mean, variance=(wide - mean.unsqueeze(-1)).square_().mean(-1))
+    return Exact(mean, (wide - mean.unsqueeze(-1)).square_().mean(-1))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from normscope.graph import Graph, Node
+from normscope.graph import Graph, Node, Origin
 from normscope.norms import Norm
 from normscope.operations import CASTS
 
@@ -49,6 +49,16 @@ _WIDTHS = {"bfloat16": 1, "float16": 1, "float32": 2, "float64": 3}
 def tap_input(graph: Graph, norm: Norm) -> Tap | None:
     """Return where the value that goes into the norm can be read, or None."""
     return _at_module_input(graph, norm) or _at_reader(graph, norm) or _at_source(graph, norm.input)
+
+
+def runs_one_operation(graph: Graph, norm: Norm) -> bool:
+    """Tell whether the norm is a module that does one operation: nothing can change its input."""
+    ordinals = {node.ordinal for node in graph.nodes if _is_own(node, norm)}
+    return norm.module is not None and len(ordinals) == 1
+
+
+def _is_own(node: Node, norm: Norm) -> bool:
+    return node.call == norm.owner_call and node.origin is Origin.OPERATION
 
 
 def tap_output(graph: Graph, node: int, norm: Norm) -> Tap | None:

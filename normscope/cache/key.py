@@ -11,18 +11,28 @@ from pathlib import Path
 from normscope.cache.code import code_digest, package_folders
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.versions import versions
+from normscope.weights.files import PICKLED, SINGLE
 
+_WEIGHTS = (SINGLE.partition(".")[0], PICKLED.partition(".")[0])
 _PACKAGE = Path(__file__).parents[1]
 
 
-def cache_key(checkpoint: Checkpoint, *, dtype: str | None, trust_remote_code: bool) -> str | None:
+def cache_key(
+    checkpoint: Checkpoint,
+    *,
+    dtype: str | None,
+    trust_remote_code: bool,
+    verify: bool = False,
+    weights: str | None = "none",
+) -> str | None:
     """Return the key of a checkpoint's answer; None where no answer is kept.
 
     The target's own words take no part: two copies of one config share an answer. Code of the
     user's or of the checkpoint's can change unseen, so its answers are not kept.
     """
     own_code = trust_remote_code and "auto_map" in (checkpoint.config or {})
-    if checkpoint.kind is CheckpointKind.PYTHON or own_code:
+    unseen = checkpoint.kind in {CheckpointKind.PYTHON, CheckpointKind.GGUF}
+    if unseen or own_code or checkpoint.adapter is not None:
         return None
     facts = {
         "config": checkpoint.config,
@@ -33,9 +43,22 @@ def cache_key(checkpoint: Checkpoint, *, dtype: str | None, trust_remote_code: b
         "platform": sys.platform,
         "program": code_digest(package_folders(_PACKAGE)),
         "python": sys.version,
+        "verify": verify,
         "versions": dict(versions()),
+        "weights": (weights, [] if weights == "none" else sorted(_weight_files(checkpoint))),
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _weight_files(checkpoint: Checkpoint) -> Iterator[tuple[str, int, int]]:
+    """Yield path, size and time of change of what an answer about the weights is true of."""
+    if checkpoint.directory is None:
+        return
+    with suppress(OSError), os.scandir(checkpoint.directory) as entries:
+        for entry in entries:
+            if entry.name.startswith(_WEIGHTS):
+                facts = entry.stat()
+                yield entry.path, facts.st_size, facts.st_mtime_ns
 
 
 def _installed() -> Iterator[str]:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from normscope.cli.diff import diff
 from normscope.cli.failures import every_error_told
 from normscope.cli.inspect import inspect
 from normscope.cli.stats import stats
@@ -26,6 +27,8 @@ app.command("inspect", short_help="Classify every block, list every norm.")(
 app.command("stats", short_help="Measure what each norm does to real activations.")(
     every_error_told()(stats)
 )
+
+app.command("diff", short_help="Compare the norms of two checkpoints.")(every_error_told()(diff))
 
 
 def _show_version(asked: bool) -> None:

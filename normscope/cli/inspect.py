@@ -23,9 +23,12 @@ from normscope.cli.options import (
     TrustOption,
     VerboseOption,
 )
-from normscope.cli.output import Output, open_output
+from normscope.cli.output import Output, open_output, say
 from normscope.cli.targets import named_targets
-from normscope.inspection import Answer, Uninspectable
+from normscope.inspection import Answer, Inspection, Uninspectable
+from normscope.render.verified import disagreeing
+from normscope.render.visible import visible
+from normscope.weights.report import WeightsLevel
 
 
 def inspect(
@@ -44,6 +47,21 @@ def inspect(
             help="Show the operations that prove the verdict on one block.",
         ),
     ] = None,
+    gains: Annotated[
+        bool, typer.Option("--gains", help="Show the norms' gains over depth; reads their values.")
+    ] = False,
+    weights: Annotated[
+        WeightsLevel | None,
+        typer.Option(
+            "--weights",
+            help="Read nothing of the weights, their headers, or also the norms' values. "
+            "[default: headers where the weights lie here]",
+        ),
+    ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Check each verdict by numbers, in a small random copy."),
+    ] = False,
     jobs: Annotated[
         int,
         typer.Option("--jobs", "-j", min=1, metavar="N", help="Inspect N targets side by side."),
@@ -60,11 +78,20 @@ def inspect(
     """Classify every block and list every norm of each target; no weights are needed."""
     request = Request(
         format=output_format,
-        views=Views(blocks=blocks, norms=norms, diagram=diagram, explain=explain, verbose=verbose),
+        views=Views(
+            blocks=blocks,
+            norms=norms,
+            diagram=diagram,
+            gains=gains,
+            explain=explain,
+            verbose=verbose,
+        ),
         revision=revision,
         dtype=None if dtype is None else dtype.value,
         offline=offline,
         trust_remote_code=trust_remote_code,
+        weights=WeightsLevel.NORMS if gains else weights,
+        verify=verify,
         quiet=quiet,
         cache=not no_cache,
         jobs=jobs,
@@ -76,6 +103,13 @@ def inspect(
     raise typer.Exit(status)
 
 
+def _tell_disagreements(inspection: Inspection) -> None:
+    """Warn of verdicts that their numbers contradict: one of the two has a bug."""
+    if inspection.verification is not None and not inspection.verification.agrees:
+        told = f"{inspection.target}: {disagreeing(inspection.verification)}"
+        say(f"warning: {visible(told)}; please report it")
+
+
 def _write_answers(names: Sequence[str], request: Request, results: Output) -> ExitStatus:
     """Write each answer as soon as the format allows; return the exit status."""
     answers: list[Answer] = []
@@ -83,6 +117,8 @@ def _write_answers(names: Sequence[str], request: Request, results: Output) -> E
         for answer in arriving:
             if isinstance(answer, Uninspectable):
                 tell_failure(answer)
+            elif not request.quiet:
+                _tell_disagreements(answer)
             answers.append(answer)
             results.write(streamed(answer, request.format, of=len(names)))
     results.write(text_of(answers, request.format, request.views, results.page))

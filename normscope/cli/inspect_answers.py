@@ -5,6 +5,7 @@ from contextlib import closing
 from functools import partial
 
 from normscope.cli import inspect_request
+from normscope.cli.collector import collect_now, rare_collections
 from normscope.cli.failures import answered
 from normscope.cli.inspect_request import Request
 from normscope.cli.options import Format
@@ -32,11 +33,12 @@ def answers_to(targets: Sequence[str], request: Request) -> Generator[Answer, No
 
 def _here(targets: Sequence[str], request: Request) -> _Found:
     for number, target in enumerate(targets):
+        if number:
+            collect_now()
         question = partial(inspect_request.ask, target, request)
-        yield (
-            number,
-            answered(target, question, quiet=request.quiet, verbose=request.views.verbose),
-        )
+        with rare_collections():
+            answer = answered(target, question, quiet=request.quiet, verbose=request.views.verbose)
+        yield number, answer
 
 
 def _by_workers(targets: Sequence[str], request: Request, jobs: int) -> _Found:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from normscope.cli.inspect_views import Views
 from normscope.cli.options import Format
 from normscope.inspection import Answer
+from normscope.weights.report import WeightsLevel
 
 if TYPE_CHECKING:  # usage errors come before the analysis is imported
     from normscope.pipeline import InspectOptions
@@ -21,6 +22,8 @@ class Request:
     dtype: str | None
     offline: bool
     trust_remote_code: bool
+    weights: WeightsLevel | None
+    verify: bool
     quiet: bool
     cache: bool
     jobs: int
@@ -35,6 +38,8 @@ class Request:
             dtype=self.dtype,
             offline=self.offline,
             trust_remote_code=self.trust_remote_code,
+            weights=self.weights,
+            verify=self.verify,
             cache=self.cache,
         )
 

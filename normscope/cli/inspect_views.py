@@ -11,6 +11,7 @@ from normscope.render.blocks import render_blocks
 from normscope.render.diagram import render_diagram
 from normscope.render.documents import render_json, render_json_line
 from normscope.render.explain import render_explanation
+from normscope.render.gains import render_gains
 from normscope.render.markdown import (
     render_markdown,
     render_markdown_blocks,
@@ -19,10 +20,13 @@ from normscope.render.markdown import (
     render_markdown_norms,
     render_markdown_overview,
 )
+from normscope.render.markdown_gains import render_markdown_gains
 from normscope.render.norms import render_norms
 from normscope.render.overview import render_overview
 from normscope.render.page import Page
 from normscope.render.table import render_table
+from normscope.render.verification import render_verification
+from normscope.render.verification_markdown import render_markdown_verification
 
 _DOCUMENTS = frozenset({Format.JSON, Format.JSONL})
 
@@ -34,13 +38,15 @@ class Views:
     blocks: bool = False
     norms: bool = False
     diagram: bool = False
+    gains: bool = False
     explain: str | None = None
     verbose: bool = False
 
     @property
     def any_detail(self) -> bool:
         """Whether something beyond the default view was asked for."""
-        return self.blocks or self.norms or self.diagram or self.explain is not None
+        asked = self.blocks or self.norms or self.diagram or self.gains
+        return asked or self.explain is not None
 
 
 def check_views(views: Views, written: Format, targets: int) -> None:
@@ -88,6 +94,10 @@ def _text(answers: Sequence[Answer], views: Views, page: Page) -> Iterator[str]:
             yield render_blocks(answer, page)
         if views.norms:
             yield render_norms(answer, page)
+        if views.gains:
+            yield render_gains(answer, page)
+    for answer in _proved(answers, views):
+        yield render_verification(answer, page, named=len(answers) > 1)
 
 
 def _markdown(answers: Sequence[Answer], views: Views) -> Iterator[str]:
@@ -104,12 +114,24 @@ def _markdown(answers: Sequence[Answer], views: Views) -> Iterator[str]:
             yield render_markdown_blocks(answer)
         if views.norms:
             yield render_markdown_norms(answer)
+        if views.gains:
+            yield render_markdown_gains(answer)
+    for answer in _proved(answers, views):
+        yield render_markdown_verification(answer, named=len(answers) > 1)
 
 
 def _detailed(answers: Sequence[Answer], views: Views) -> list[Inspection]:
     """Several targets are compared; each alone is shown only where more was asked for."""
     inspections = [answer for answer in answers if isinstance(answer, Inspection)]
     return inspections if len(answers) == 1 or views.any_detail or views.verbose else []
+
+
+def _proved(answers: Sequence[Answer], views: Views) -> list[Inspection]:
+    """Of several targets, those that a short look at the comparison does not tell enough of."""
+    verified = [a for a in answers if isinstance(a, Inspection) and a.verification is not None]
+    if len(answers) == 1 or views.any_detail or views.verbose:
+        return verified
+    return [a for a in verified if a.verification is not None and not a.verification.agrees]
 
 
 def block_named(path: str, inspection: Inspection) -> BlockReport:

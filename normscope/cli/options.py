@@ -26,8 +26,9 @@ class Dtype(StrEnum):
 
 
 TARGET_HELP = (
-    "A checkpoint's directory or config.json, org/name[@revision] on the Hub, type:MODEL_TYPE, "
-    "demo:pre-norm, demo:post-norm, py:MODULE:FACTORY, or - to read targets from standard input."
+    "A checkpoint's directory, config.json or .gguf file, org/name[@revision] on the Hub, "
+    "type:MODEL_TYPE, demo:pre-norm, demo:post-norm, py:MODULE:FACTORY, or - to read targets from "
+    "standard input."
 )
 
 Targets = Annotated[list[str], typer.Argument(metavar="TARGET", help=TARGET_HELP)]

@@ -1,14 +1,13 @@
 """`normscope stats`: targets and texts -> what flowed through their norms."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from normscope.cli.failures import ExitStatus, answered, tell_failure
+from normscope.cli.failures import ExitStatus
 from normscope.cli.options import (
     TARGET_HELP,
     DtypeOption,
@@ -23,38 +22,21 @@ from normscope.cli.options import (
     VerboseOption,
 )
 from normscope.cli.output import Output, open_output, say
-from normscope.cli.stats_inputs import MeasuredInputs, read_inputs
-from normscope.cli.stats_save import check_save, save_statistics
+from normscope.cli.stats_answers import StatsRequest, measured_answers
+from normscope.cli.stats_inputs import read_inputs
+from normscope.cli.stats_loading import read_memory
+from normscope.cli.stats_plot import save_plot
+from normscope.cli.stats_save import check_files
+from normscope.cli.stats_thresholds import THRESHOLD_HELP, read_thresholds
 from normscope.cli.stats_views import View, streamed_statistics, text_of_statistics
 from normscope.cli.targets import named_targets
 from normscope.errors import UsageError
 from normscope.inspection import Uninspectable
-from normscope.render.statistics_documents import StatisticsAnswer
-from normscope.render.visible import visible
-from normscope.statistics import Statistics
+
+if TYPE_CHECKING:
+    from normscope.render.statistics_documents import StatisticsAnswer
 
 DEFAULT_TARGET = "demo:pre-norm"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
-    """What was typed, without the targets and the output."""
-
-    inputs: MeasuredInputs
-    norms: str | None
-    view: View
-    format: Format
-    save: Path | None
-    batch_size: int
-    max_length: int | None
-    exclude_special: bool
-    dtype: str | None
-    device: str
-    revision: str | None
-    offline: bool
-    trust_remote_code: bool
-    quiet: bool
-    verbose: bool
 
 
 def stats(
@@ -73,8 +55,13 @@ def stats(
         ),
     ] = None,
     field: Annotated[
-        str, typer.Option("--field", metavar="KEY", help="Where a .jsonl line has its text.")
-    ] = "text",
+        str | None,
+        typer.Option(
+            "--field",
+            metavar="KEY",
+            help="Where a JSON line has its text. [default: text, for .jsonl]",
+        ),
+    ] = None,
     input_ids: Annotated[
         list[str] | None,
         typer.Option("--input-ids", metavar="IDS", help="Token ids, like 101,2023,102."),
@@ -86,11 +73,25 @@ def stats(
     view: Annotated[View, typer.Option("--view", help="What the table shows.")] = View.SUMMARY,
     save: Annotated[
         Path | None,
-        typer.Option("--save", metavar="FILE", help="Every row, as .safetensors, .csv or .jsonl."),
+        typer.Option(
+            "--save", metavar="FILE", help="Every row: .safetensors, .parquet, .csv or .jsonl."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="The norms over depth: .png, .svg or .html."),
     ] = None,
     batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Sequences that run together.")
-    ] = 8,
+        int | None, typer.Option("--batch-size", min=1, help="Most sequences that run together.")
+    ] = None,
+    batch_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--batch-tokens",
+            min=1,
+            help="Most tokens that run together, with padding. [default: 1024]",
+        ),
+    ] = None,
     max_length: Annotated[
         int | None,
         typer.Option("--max-length", min=1, help="Cut longer sequences to so many tokens."),
@@ -98,9 +99,40 @@ def stats(
     exclude_special: Annotated[
         bool, typer.Option("--exclude-special", help="Leave out the tokenizer's special tokens.")
     ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Recompute each norm's output from its input.")
+    ] = False,
+    threshold: Annotated[
+        list[str] | None,
+        typer.Option("--threshold", metavar="CODE=N", help=THRESHOLD_HELP),
+    ] = None,
     device: Annotated[
         str, typer.Option("--device", help="Where to run: auto, cpu, cuda or mps.")
     ] = "cpu",
+    device_map: Annotated[
+        str | None,
+        typer.Option(
+            "--device-map",
+            metavar="MAP",
+            help="Leave weights that do not fit in their files: auto, balanced or sequential.",
+        ),
+    ] = None,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--max-memory",
+            metavar="SIZE",
+            help="Most memory for weights, like 2GB; the others stay in their files.",
+        ),
+    ] = None,
+    attn_implementation: Annotated[
+        str | None,
+        typer.Option(
+            "--attn-implementation",
+            metavar="NAME",
+            help="How attention is computed: eager, sdpa, flash_attention_2, …",
+        ),
+    ] = None,
     output_format: FormatOption = Format.TABLE,
     output: OutputOption = None,
     revision: RevisionOption = None,
@@ -113,17 +145,25 @@ def stats(
 ) -> None:
     """Measure mean and variance before and after each norm, token by token, in a forward pass."""
     names = _named(targets or [], quiet=quiet)
-    request = _Request(
-        inputs=read_inputs(texts or [], input_file, field, input_ids or []),
+    check_files(save, plot, targets=len(names))
+    request = StatsRequest(
+        inputs=read_inputs(texts or [], input_file, field, input_ids or [], targets=len(names)),
         norms=norm,
         view=view,
         format=output_format,
         save=save,
+        plot=plot,
         batch_size=batch_size,
+        batch_tokens=batch_tokens,
         max_length=max_length,
         exclude_special=exclude_special,
+        verify=verify,
+        thresholds=read_thresholds(threshold or []),
         dtype=None if dtype is None else dtype.value,
         device=device,
+        device_map=device_map,
+        max_memory=read_memory(max_memory),
+        attention=attn_implementation,
         revision=revision,
         offline=offline,
         trust_remote_code=trust_remote_code,
@@ -131,7 +171,7 @@ def stats(
         verbose=verbose,
     )
     _check(names, request)
-    with open_output(output) as results:
+    with open_output(output) as results, closing(request.inputs):
         status = _write_answers(names, request, results)
     raise typer.Exit(status)
 
@@ -144,59 +184,21 @@ def _named(targets: Sequence[str], *, quiet: bool) -> list[str]:
     return [DEFAULT_TARGET]
 
 
-def _check(names: Sequence[str], request: _Request) -> None:
+def _check(names: Sequence[str], request: StatsRequest) -> None:
     """Raise `UsageError` for what cannot be carried out, before any work is done."""
-    check_save(request.save, targets=len(names))
     # The user's own code may bring its inputs along.
     if not request.inputs and not all(name.startswith("py:") for name in names):
         raise UsageError("there is nothing to measure on", "give --input TEXT")
 
 
-def _write_answers(names: Sequence[str], request: _Request, results: Output) -> ExitStatus:
+def _write_answers(names: Sequence[str], request: StatsRequest, results: Output) -> ExitStatus:
     """Write each answer as soon as the format allows; return the exit status."""
     answers: list[StatisticsAnswer] = []
-    for answer in _answers(names, request):
+    for answer in measured_answers(names, request):
         answers.append(answer)
         results.write(streamed_statistics(answer, request.format, of=len(names)))
     results.write(text_of_statistics(answers, request.format, request.view, results.page))
+    if request.plot is not None:
+        save_plot(request.plot, answers)
     failed = any(isinstance(answer, Uninspectable) for answer in answers)
     return ExitStatus.UNANSWERED if failed else ExitStatus.DONE
-
-
-def _answers(names: Sequence[str], request: _Request) -> Iterator[StatisticsAnswer]:
-    for name in names:
-        question = partial(_measure, name, request)
-        answer = answered(name, question, quiet=request.quiet, verbose=request.verbose)
-        if isinstance(answer, Uninspectable):
-            tell_failure(answer)
-        else:
-            _tell_and_save(answer, request)
-        yield answer
-
-
-def _tell_and_save(statistics: Statistics, request: _Request) -> None:
-    if request.save is not None:
-        save_statistics(request.save, statistics)
-    for warning in statistics.warnings:
-        if not request.quiet:
-            say(f"warning: {visible(warning)}")
-
-
-def _measure(target: str, request: _Request) -> Statistics:
-    """Measure one target; the import waits until there is one, because it brings in torch."""
-    from normscope.activations.checkpoint import MeasureOptions, measure_checkpoint
-
-    options = MeasureOptions(
-        texts=request.inputs.texts,
-        input_ids=request.inputs.ids,
-        norms=request.norms,
-        batch_size=request.batch_size,
-        max_length=request.max_length,
-        exclude_special=request.exclude_special,
-        dtype=request.dtype,
-        device=request.device,
-        revision=request.revision,
-        offline=request.offline,
-        trust_remote_code=request.trust_remote_code,
-    )
-    return measure_checkpoint(target, options)

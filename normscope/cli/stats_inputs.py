@@ -1,40 +1,69 @@
 """What was typed -> the texts or token ids to measure on."""
 
-import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from normscope.cli.text_files import TextFile, open_texts
 from normscope.errors import UsageError
-from normscope.render.visible import visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredInputs:
     """Texts, or token ids in their place."""
 
-    texts: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
+    file: TextFile | None = None
     ids: tuple[tuple[int, ...], ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.texts or self.ids)
+        return bool(self.typed or self.file or self.ids)
+
+    def texts(self) -> Iterable[str]:
+        """Return the texts, which are read while they are taken."""
+        return self.typed if self.file is None else _Texts(self.typed, self.file)
+
+    def close(self) -> None:
+        """Let go of what a stream held."""
+        if self.file is not None and self.file.copy is not None:
+            self.file.copy.close()
+
+    def count(self) -> int | None:
+        """Return how many sequences there are, None where that is not known."""
+        if self.file is None:
+            return len(self.typed) + len(self.ids)
+        return None if self.file.count is None else len(self.typed) + self.file.count
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """What was typed and then what the file holds."""
+
+    typed: tuple[str, ...]
+    file: TextFile
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.typed
+        yield from self.file
 
 
 def read_inputs(
-    texts: Sequence[str], file: Path | None, field: str, ids: Sequence[str]
+    texts: Sequence[str], file: Path | None, field: str | None, ids: Sequence[str], *, targets: int
 ) -> MeasuredInputs:
-    """Read `--input`, `--input-file` and `--input-ids`.
+    """Read `--input` and `--input-ids`, and look through `--input-file`.
 
     Raises `UsageError` for an empty text, for a file that cannot be read, and for texts and token
     ids together.
     """
-    found = [_typed(text) for text in texts]
-    if file is not None:
-        found += _texts_in(file, field)
-    if found and ids:
+    typed = tuple(_typed(text) for text in texts)
+    if (typed or file is not None) and ids:
         raise UsageError("--input-ids takes the place of texts", "give one or the other")
-    return MeasuredInputs(texts=tuple(found), ids=tuple(_ids(item) for item in ids))
+    return MeasuredInputs(
+        typed=typed,
+        file=None if file is None else open_texts(file, field, again=targets > 1),
+        ids=tuple(_ids(item) for item in ids),
+    )
 
 
 def _typed(text: str) -> str:
@@ -55,47 +84,3 @@ def _ids(typed: str) -> tuple[int, ...]:
     if not found:
         raise UsageError("--input-ids is empty", "write them like 101,2023,102")
     return found
-
-
-# Files.
-
-
-def _texts_in(file: Path, field: str) -> list[str]:
-    lines = _lines(file)
-    texts = list(_fields(lines, file, field)) if file.suffix == ".jsonl" else lines
-    kept = [text for text in texts if text.strip()]
-    if not kept:
-        raise UsageError(f"{_shown(file)} holds no text", "write one sequence a line")
-    return kept
-
-
-def _lines(file: Path) -> list[str]:
-    if str(file) == "-":
-        return sys.stdin.read().splitlines()
-    try:
-        return file.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{_shown(file)} is not UTF-8 text") from error
-    except OSError as error:
-        raise UsageError(f"cannot read {_shown(file)}: {error.strerror}") from error
-
-
-def _fields(lines: Sequence[str], file: Path, field: str) -> Iterable[str]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            document = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UsageError(f"{_shown(file)}, line {number}: not valid JSON: {error}") from error
-        text = document.get(field) if isinstance(document, dict) else None
-        if not isinstance(text, str):
-            raise UsageError(
-                f"{_shown(file)}, line {number}: no text under {field!r}",
-                "name the key with --field",
-            )
-        yield text
-
-
-def _shown(file: Path) -> str:
-    return "standard input" if str(file) == "-" else visible(str(file))

@@ -12,6 +12,7 @@ from normscope.render.statistics_documents import (
 )
 from normscope.render.statistics_heatmap import render_statistics_heatmap
 from normscope.render.statistics_markdown import render_statistics_markdown
+from normscope.render.statistics_side_by_side import render_side_by_side
 from normscope.render.statistics_summary import render_statistics
 from normscope.render.statistics_tokens import render_statistics_tokens
 from normscope.statistics import Statistics
@@ -50,4 +51,8 @@ def text_of_statistics(
     measured = [answer for answer in answers if isinstance(answer, Statistics)]
     if written is Format.MARKDOWN:
         return "\n".join(render_statistics_markdown(answer) for answer in measured)
+    if view is View.SUMMARY and len(answers) == len(measured) == 2:
+        compared = render_side_by_side(measured[0], measured[1], page)
+        if compared:
+            return compared
     return "\n".join(_VIEWS[view](answer, page) for answer in measured)

@@ -1,7 +1,9 @@
 """Imported once, by the process that workers are forked from: all that an inspection needs."""
 
+import gc
 from importlib import import_module
 
+from normscope.cli.collector import rare_collections
 from normscope.cli.libraries import kept_off_stdout
 
 NEEDED = (
@@ -12,6 +14,7 @@ NEEDED = (
     "normscope.tracing",
 )
 
-with kept_off_stdout(quiet=True, verbose=False):
+with rare_collections(), kept_off_stdout(quiet=True, verbose=False):
     for name in NEEDED:
         import_module(name)
+gc.freeze()  # no worker looks through the libraries, nor copies the memory that they share

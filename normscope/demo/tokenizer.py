@@ -37,6 +37,8 @@ def build_tokenizer(window: int) -> PreTrainedTokenizerFast:
         pad_token=PAD,
         padding_side="right",
         model_max_length=window,
+        # The default of transformers 5; 4 adds token types, which OPT does not take.
+        model_input_names=["input_ids", "attention_mask"],
         clean_up_tokenization_spaces=False,
         # Text that spells a special token is text: it must come back byte for byte.
         split_special_tokens=True,

@@ -212,9 +212,17 @@ def write_checkpoint(
     """Write the model and its tokenizer to ``directory``, readable by everyone."""
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
+    _name_known_class(directory / "tokenizer_config.json")
     for path in directory.iterdir():
         # The weights come out readable by their owner alone, which an installed package cannot use.
         path.chmod(0o644)
+
+
+def _name_known_class(path: Path) -> None:
+    """Name the tokenizer's class as transformers 4 does too; 5 takes both names for one."""
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+    path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 
 def describe(corpus: Corpus, recipe: Recipe) -> dict[str, object]:

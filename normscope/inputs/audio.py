@@ -27,6 +27,7 @@ def mel_bins(request: Request) -> int:
         "input_feat_size",
         "input_dim",
         "spectrogram_bins",
+        "num_chroma",
         "input_size",
         scope=Scope.AUDIO,
         default=80,

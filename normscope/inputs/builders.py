@@ -40,9 +40,15 @@ ON_DEMAND = frozenset(
         "image_sizes",
         "decoder_input_values",
         "labels",
+        "t_cond",
+        "codebook_pixel_values",
+        "bool_masked_pos",
     }
 )
 """Given where forward() needs them or a failure asks for them."""
+
+HANDED_ON = ("t_cond",)
+"""Given on demand to a forward that takes any name, where a module inside it takes this one."""
 
 STAND_INS: Mapping[str, str] = {"inputs_embeds": "input_ids"}
 """Given only where forward() needs them or a failure names them, and then without the other."""

@@ -1,5 +1,7 @@
 """Sizes -> images, in the layouts that models use."""
 
+import math
+
 import torch
 from torch import nn
 
@@ -56,7 +58,7 @@ def pixel_values(request: Request) -> list[torch.Tensor]:
     """Images in the layouts that models use, the likeliest first."""
     if "image_grid_thw" in request.takes or "grid_thw" in request.takes:
         return packed(request)
-    first, *others = [_image(request, *size) for size in _sizes(request)]
+    first, *others = [_image(request, *size) for size in sizes(request)]
     if _PATCHED & set(request.takes.names):
         return [*_flat(request), _strip(request), *_layouts(request, first)]
     further = [layout for image in others for layout in _layouts(request, image)[:2]]
@@ -64,26 +66,31 @@ def pixel_values(request: Request) -> list[torch.Tensor]:
     return [*_layouts(request, first), *tiles, *_flat(request), _clips(request), *further]
 
 
-def _sizes(request: Request) -> list[tuple[int, int]]:
+def sizes(request: Request) -> list[tuple[int, int]]:
     """Return heights and widths to try: the config's, a part's own, and some that divide well.
 
     A large image is tried after a small one: its masks are computed for real.
     """
     height, width = side(request)
     small = 7 * patch(request) * rows(request) // 2
-    sizes = [(height, width), (EVEN_SIDE, EVEN_SIDE)]
+    shorter = min(height, width)  # of an image that the model itself puts two into (SegGPT)
+    usual = [(height, width), (shorter, shorter), (EVEN_SIDE, EVEN_SIDE)]
     if max(height, width) > LARGEST_SIDE:
-        sizes = [(small, small), *sizes]
+        usual = [(small, small), *usual]
     if max(height, width) < EVEN_SIDE:
-        sizes.append((4 * height, 4 * width))
-    return list(dict.fromkeys([*sizes[:1], *_own_sizes(request), *sizes[1:]]))
+        usual.append((4 * height, 4 * width))
+    return list(dict.fromkeys([*usual[:1], *_own_sizes(request), *usual[1:]]))
 
 
 def _own_sizes(request: Request) -> list[tuple[int, int]]:
     """Return the image sizes that parts of the model carry themselves, as those of timm do."""
-    sizes = (getattr(child, "img_size", None) for child in request.module.modules())
-    pairs = [(size, size) if isinstance(size, int) else size for size in sizes]
-    return [(int(pair[0]), int(pair[1])) for pair in pairs if isinstance(pair, tuple)][:1]
+    named = (getattr(child, "img_size", None) for child in request.module.modules())
+    pairs = [(size, size) if isinstance(size, int) else size for size in named]
+    found = [(int(pair[0]), int(pair[1])) for pair in pairs if isinstance(pair, tuple)][:1]
+    # Numbers of patches for which a projector has queries (Aria).
+    counts = request.facts.first("projector_patch_to_query_dict") or {}
+    sides = [math.isqrt(int(count)) * patch(request) for count in counts]
+    return [*found, *((length, length) for length in sides[:1])]
 
 
 def _image(request: Request, height: int, width: int) -> torch.Tensor:

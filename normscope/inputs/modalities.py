@@ -1,8 +1,8 @@
 """Images and sound inside a prompt: made first, so that the prompt has a place for each feature."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -26,6 +26,9 @@ _MODALITIES = {
 }
 """transformers' names for the method that makes features, and for the token that they replace."""
 
+_FILLED_UP = {"audio": ("audio_soft_tokens_per_image",)}
+"""Names of the number to which a model fills up its features after it made them (Gemma 3n)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modality:
@@ -42,24 +45,38 @@ class Modality:
 def modalities_of(request: Request, trace: Trace, notes: list[str]) -> Iterator[Modality]:
     """Yield the modalities that the module has methods for, with features where it makes them."""
     for name, (methods, tokens) in _MODALITIES.items():
-        method = next((word for word in methods if hasattr(request.module, word)), None)
+        method = _method(request.module, methods)
         if method is None or not request.facts.has(*tokens):
             continue
         inputs, features = _probed(request, method, trace, notes)
+        fixed = request.facts.number(*_FILLED_UP.get(name, ()), default=0) if features else 0
         yield Modality(
             name=name,
             inputs=inputs,
             token=request.facts.first(*tokens),
-            count=features // request.sequences,
+            count=fixed or features // request.sequences,
         )
 
 
+def _method(module: nn.Module, names: Sequence[str]) -> Callable[..., Any] | None:
+    """Return the outermost method of one of these names that says what it takes.
+
+    A model with a head hands all it is given on to the model inside it.
+    """
+    for owner in module.modules():
+        for name in names:
+            method = getattr(owner, name, None)
+            if method is not None and signature_of(method).names:
+                return cast("Callable[..., Any]", method)
+    return None
+
+
 def _probed(
-    request: Request, method: str, trace: Trace, notes: list[str]
+    request: Request, method: Callable[..., Any], trace: Trace, notes: list[str]
 ) -> tuple[Mapping[str, Any], int]:
     """Return the inputs that the method runs on, and how many features it makes of them."""
-    probe = _Probe(getattr(request.module, method))
-    takes = signature_of(getattr(request.module, method))
+    probe = _Probe(method)
+    takes = signature_of(method)
     asked = replace(request, takes=takes)
     names = [
         name
@@ -69,7 +86,7 @@ def _probed(
     try:
         inputs, graph = first_that_runs(asked, [start(asked, names)], trace, probe)
     except NormscopeError as error:
-        notes.append(f"{method} could not be run: {error.message}")
+        notes.append(f"{method.__name__} could not be run: {error.message}")
         return dict.fromkeys(name for name in names if name not in PROMPT), 0
     shapes = [graph.nodes[index].shape for index in graph.outputs]
     rows = sum(torch.Size(shape[:-1]).numel() for shape in shapes)

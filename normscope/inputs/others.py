@@ -137,6 +137,11 @@ def sound_codes(request: Request) -> list[torch.Tensor]:
     return [torch.zeros(request.sequences, TOKENS, books, dtype=torch.int64)]
 
 
+def condition(request: Request) -> list[torch.Tensor]:
+    """One vector that conditions every block: the embedded time; [1, 1, width]."""
+    return [torch.randn(1, 1, request.facts.number("hidden_size", default=64))]
+
+
 OTHERS: dict[str, Any] = {
     "past_values": past_values,
     "past_values_padding": like_past_values(0.0),
@@ -158,6 +163,7 @@ OTHERS: dict[str, Any] = {
     "inputs": stream,
     "inputs_embeds": stream,
     "noise_embeds": stream,
+    "t_cond": condition,
     "action_embeds": actions_so_far,
     "mask": every_step,
     "context_hidden_states": contexts,

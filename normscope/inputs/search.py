@@ -10,13 +10,13 @@ from torch import nn
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph
-from normscope.inputs.builders import BUILDERS, GIVEN, PROMPT
+from normscope.inputs.builders import BUILDERS, GIVEN, HANDED_ON, PROMPT
 from normscope.inputs.example import ExampleInputs
 from normscope.inputs.facts import Facts
 from normscope.inputs.modalities import Modality, modalities_of
 from normscope.inputs.plan import Plan, materialize, start
 from normscope.inputs.request import Request
-from normscope.inputs.signature import signature_of
+from normscope.inputs.signature import Signature, signature_of
 from normscope.inputs.trial import Trace, entry_point, first_that_runs
 from normscope.model import BuiltModel
 
@@ -54,8 +54,21 @@ def run_traced(built: BuiltModel, trace: Trace) -> TracedModel:
     notes = list(built.assumed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # the same inputs, and so the same report, every time
-        roots = tuple(_roots(built.module, built.config, "", trace, notes))
-    return TracedModel(roots=roots, assumed=tuple(notes))
+        roots = list(_roots(built.module, built.config, "", trace, notes))
+    paths = [root.path for root in roots]
+    return TracedModel(roots=tuple(_own(root, paths) for root in roots), assumed=tuple(notes))
+
+
+def _own(root: TracedRoot, paths: Sequence[str]) -> TracedRoot:
+    """Leave to the parts that were run alone what they say of their own modules."""
+    prefix = f"{root.path}." if root.path else ""
+    alone = tuple(
+        f"{path.removeprefix(prefix)}."
+        for path in paths
+        if path != root.path and path.startswith(prefix)
+    )
+    kept = {name: graph for name, graph in root.graph.unrun.items() if not name.startswith(alone)}
+    return replace(root, graph=replace(root.graph, unrun=kept)) if alone else root
 
 
 def example_inputs(built: BuiltModel) -> ExampleInputs:
@@ -66,12 +79,21 @@ def example_inputs(built: BuiltModel) -> ExampleInputs:
 
 def request_for(module: nn.Module, config: Any) -> Request:
     """Return the question that a module's forward asks of the builders."""
+    takes = signature_of(entry_point(module))
     return Request(
         module=module,
         facts=Facts(config=config),
-        takes=signature_of(entry_point(module)),
+        takes=replace(takes, names=(*takes.names, *_handed_on(module, takes))),
         builders=BUILDERS,
     )
+
+
+def _handed_on(module: nn.Module, takes: Signature) -> Iterator[str]:
+    """Yield the inputs that a forward hands on to modules inside without naming them."""
+    kinds = {type(child) for child in module.modules()} if takes.open else set()
+    for name in HANDED_ON:
+        if name not in takes and any(name in signature_of(kind.forward) for kind in kinds):
+            yield name
 
 
 def _roots(
@@ -88,10 +110,8 @@ def _roots(
         ran = graph.call_counts
         yield TracedRoot(path=path, graph=graph, inputs=inputs)
     parts = 0
-    for name, part in _models_inside(module, path):
-        inner = name[len(path) + 1 :] if path else name
-        if inner in ran or any(called.startswith(f"{inner}.") for called in ran):
-            continue
+    for inner, part in _unrun_models(module, "", ran):
+        name = f"{path}.{inner}" if path else inner
         try:
             for root in _roots(part, getattr(part, "config", None), name, trace, notes):
                 parts += 1
@@ -104,14 +124,17 @@ def _roots(
         notes.append(f"{path or 'the whole model'} could not be run: {failure.message}")
 
 
-def _models_inside(module: nn.Module, path: str) -> Iterator[tuple[str, nn.Module]]:
-    """Yield the outermost sub-modules that are models of their own: they have a config."""
+def _unrun_models(
+    module: nn.Module, path: str, ran: Mapping[str, int]
+) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the outermost sub-modules that did not run and are models: they have a config."""
     for name, child in module.named_children():
         inner = f"{path}.{name}" if path else name
-        if hasattr(child, "main_input_name") and hasattr(child, "config"):
+        began = inner in ran or any(called.startswith(f"{inner}.") for called in ran)
+        if not began and hasattr(child, "main_input_name") and hasattr(child, "config"):
             yield inner, child
         else:
-            yield from _models_inside(child, inner)
+            yield from _unrun_models(child, inner, ran)
 
 
 def _whole(request: Request, trace: Trace, notes: list[str]) -> tuple[ExampleInputs, Graph]:
@@ -119,11 +142,15 @@ def _whole(request: Request, trace: Trace, notes: list[str]) -> tuple[ExampleInp
     failure: NormscopeError | None = None
     for name, asked in _variants(request, tuple(modalities_of(request, trace, notes))):
         try:
-            return first_that_runs(asked, _starts(asked), trace)
+            found = first_that_runs(asked, _starts(asked), trace)
         except NormscopeError as error:
             failure = failure or error
             if name:
                 notes.append(f"the prompt with {name} could not be run: {error.message}")
+        else:
+            if failure is not None and asked.sequences == 1:
+                notes.append(f"only one sequence could be run at once: {failure.message}")
+            return found
     raise failure or NormscopeError(FailureKind.NO_INPUTS, "no inputs could be made")
 
 

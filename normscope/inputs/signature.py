@@ -12,6 +12,8 @@ class Signature:
 
     names: tuple[str, ...]
     required: tuple[str, ...]
+    open: bool = False
+    """Whether it takes any other name too, to hand it on."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.names
@@ -19,9 +21,10 @@ class Signature:
 
 def signature_of(function: Callable[..., Any]) -> Signature:
     """Read a callable's parameters; `*args` and `**kwargs` are left out."""
+    every = inspect.signature(function).parameters.values()
     parameters = [
         parameter
-        for parameter in inspect.signature(function).parameters.values()
+        for parameter in every
         if parameter.kind in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}
     ]
     return Signature(
@@ -29,4 +32,5 @@ def signature_of(function: Callable[..., Any]) -> Signature:
         required=tuple(
             parameter.name for parameter in parameters if parameter.default is parameter.empty
         ),
+        open=any(parameter.kind is parameter.VAR_KEYWORD for parameter in every),
     )

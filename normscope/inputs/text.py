@@ -7,9 +7,15 @@ import torch
 from normscope.inputs.facts import Scope
 from normscope.inputs.request import PADDING, TOKENS, Request
 
+CHOICES = 2
+"""Answers to choose from, for heads of multiple choice."""
+
 
 def input_ids(request: Request) -> list[torch.Tensor]:
-    """Plain tokens after the placeholders of images and sound; [sequences, length]."""
+    """Plain tokens after the placeholders of images and sound; [sequences, length].
+
+    Else with an end behind each, in several codebooks, or as answers to choose from.
+    """
     length = TOKENS + sum(request.placeholders.values())
     ids = _plain_ids(request, TOKENS)
     front = [token for token, count in request.placeholders.items() for _ in range(count)]
@@ -17,23 +23,40 @@ def input_ids(request: Request) -> list[torch.Tensor]:
     padding = request.facts.first("pad_token_id")
     if isinstance(padding, int) and padding >= 0 and request.sequences > 1:
         ids[-1, length - PADDING :] = padding
-    options = [ids]
+    options = [ids, *_ended(request, ids)]
     channels = request.facts.number("num_codebooks", "num_code_groups", "n_codes_total", default=0)
     if channels:
         options.append(ids[..., None].repeat(1, 1, channels))
         options.append(ids[..., None].repeat(1, 1, channels + 1))
         options.append(ids.repeat(channels, 1))
-    return options
+    return [*options, ids[:, None].repeat(1, CHOICES, 1)]
+
+
+def _ended(request: Request, ids: torch.Tensor) -> list[torch.Tensor]:
+    """Return the sequences with an end-of-sequence token behind each: some heads look for it."""
+    end = request.facts.first("eos_token_id")
+    end = end[0] if isinstance(end, list) and end else end
+    if not isinstance(end, int):
+        return []
+    ended = ids.clone()
+    ended[:-1, -1] = end
+    ended[-1, -1 if request.sequences == 1 else -PADDING - 1] = end
+    return [ended]
+
+
+def _are_choices(ids: torch.Tensor) -> bool:
+    return ids.ndim > 2 and ids.shape[1] == CHOICES
 
 
 def attention_mask(request: Request) -> list[torch.Tensor]:
-    """Ones, and zeros where the second sequence is padded; [sequences, length]."""
+    """Ones, and zeros where the second sequence is padded; [sequences, length], or as the ids."""
     if "input_ids" not in request.takes:
         return []
     ids = request.value("input_ids")
-    mask = torch.ones(request.sequences, ids.shape[1], dtype=torch.int64)
+    shape = ids.shape if _are_choices(ids) else (request.sequences, ids.shape[1])
+    mask = torch.ones(shape, dtype=torch.int64)
     if request.sequences > 1:
-        mask[-1, mask.shape[1] - PADDING :] = 0
+        mask[-1, ..., mask.shape[-1] - PADDING :] = 0
     return [mask]
 
 

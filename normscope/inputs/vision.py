@@ -10,10 +10,12 @@ from normscope.inputs.images import (
     channels,
     grid,
     packed,
+    patch,
     patch_widths,
     pixel_values,
     rows,
     side,
+    sizes,
 )
 from normscope.inputs.request import Request
 from normscope.inputs.stems import first_width
@@ -24,8 +26,10 @@ def videos(request: Request) -> list[torch.Tensor]:
     if "video_grid_thw" in request.takes:
         return packed(request)
     frames = request.facts.number("num_frames", "frames_per_clip", scope=Scope.VISION, default=2)
-    frame = torch.randn(request.sequences, 1, channels(request), *side(request))
-    return [frame.repeat(1, frames, 1, 1, 1)]
+    return [
+        torch.randn(request.sequences, 1, channels(request), *size).repeat(1, frames, 1, 1, 1)
+        for size in dict.fromkeys((side(request), *sizes(request)[:2]))
+    ]
 
 
 def streams(request: Request) -> list[torch.Tensor]:
@@ -148,6 +152,21 @@ def encoder_states(request: Request) -> list[torch.Tensor]:
     return [torch.randn(request.sequences, 16, width)]
 
 
+def codebook_pixels(request: Request) -> list[torch.Tensor]:
+    """Images for a codebook whose tokens are to be predicted; half as large as the others."""
+    height, width = side(request)
+    return [torch.randn(request.sequences, channels(request), height // 2, width // 2)]
+
+
+def masked_patches(request: Request) -> list[torch.Tensor]:
+    """The first half of the patches of a video is hidden; [sequences, patches], booleans."""
+    height, width = side(request)
+    frames = request.facts.number("num_frames", scope=Scope.VISION, default=1)
+    depth = request.facts.number("tubelet_size", scope=Scope.VISION, default=1)
+    count = frames // depth * (height // patch(request)) * (width // patch(request))
+    return [(torch.arange(count) < count // 2).repeat(request.sequences, 1)]
+
+
 VISION: dict[str, Any] = {
     "pixel_values": pixel_values,
     "pixel_values_videos": videos,
@@ -168,6 +187,7 @@ VISION: dict[str, Any] = {
     "aspect_ratio_ids": aspect_ratio_ids,
     "aspect_ratio_mask": aspect_ratio_mask,
     "merge_sizes": ones_per_image,
+    "image_merge_sizes": ones_per_image,
     "classes_structure": ones_per_image,
     "visual_feats": region_features,
     "visual_pos": region_boxes,
@@ -177,4 +197,6 @@ VISION: dict[str, Any] = {
     "high_res_pixel_values": high_resolution,
     "prompt_pixel_values": like_pixels,
     "prompt_masks": like_pixels,
+    "codebook_pixel_values": codebook_pixels,
+    "bool_masked_pos": masked_patches,
 }

@@ -3,12 +3,24 @@
 from normscope.model.build import BuiltModel, build_on_meta
 from normscope.model.configuration import known_model_types
 from normscope.model.load import LoadedModel, load_model, load_tokenizer
+from normscope.model.offload import (
+    Offload,
+    StoredTensors,
+    check_offload,
+    is_offloaded,
+    stored_parameter,
+)
 
 __all__ = [
     "BuiltModel",
     "LoadedModel",
+    "Offload",
+    "StoredTensors",
     "build_on_meta",
+    "check_offload",
+    "is_offloaded",
     "known_model_types",
     "load_model",
     "load_tokenizer",
+    "stored_parameter",
 ]

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +14,13 @@ from torch.utils._device import _device_constructors
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
-from normscope.model.configs import choose_experts
+from normscope.graph import Assumption
+from normscope.model.configs import choose_experts, part_for
 from normscope.model.configuration import model_class, read_config, refused
 from normscope.model.defaults import fill_in
 from normscope.model.factory import call_factory
 from normscope.model.quiet import quiet_transformers
+from normscope.model.substitutions import substitutions
 
 LARGEST_REAL = 1 << 20
 """Elements up to which a buffer is computed for real instead of staying on `meta`."""
@@ -40,6 +42,8 @@ class BuiltModel:
     """Positional and keyword inputs that a `py:` factory gave along."""
     assumed: tuple[str, ...] = ()
     """What was filled into a default config that cannot run as it is."""
+    substituted: tuple[Assumption, ...] = ()
+    """What was chosen in place of what the config asks for."""
 
 
 def build_on_meta(
@@ -58,7 +62,11 @@ def build_on_meta(
         assumed = fill_in(config) if checkpoint.kind is CheckpointKind.TYPE else ()
         chosen = chosen_dtype(checkpoint, config, dtype)
         module = _build(checkpoint, config, chosen, trust_remote_code)
-    return replace(_described(checkpoint, module, config, None), assumed=assumed)
+    return replace(
+        _described(checkpoint, module, config, None),
+        assumed=assumed,
+        substituted=substitutions(checkpoint, config, module),
+    )
 
 
 def _described(
@@ -111,7 +119,7 @@ def _build(
             options["trust_remote_code"] = True
         build = lambda: transformers.AutoModel.from_config(config, **options)  # noqa: E731
     else:
-        build = lambda: chosen._from_config(config, dtype=dtype)  # noqa: E731
+        build = lambda: chosen._from_config(part_for(chosen, config), dtype=dtype)  # noqa: E731
     name = chosen.__name__ if chosen is not None else type(config).__name__
     return _first_that_builds(checkpoint, name, build)
 
@@ -189,9 +197,9 @@ def move_parameters_to_meta(module: nn.Module) -> None:
 @contextmanager
 def _no_init_weights() -> Iterator[None]:
     """Skip initialization: nothing looks at the values of weights."""
+    found: Callable[[], AbstractContextManager[Any]] | None = None
     for place in ("transformers.initialization", "transformers.modeling_utils"):  # 5.x, 4.x
-        found = getattr(importlib.import_module(place), "no_init_weights", None)
-        if found is not None:
-            break
+        with suppress(ModuleNotFoundError):
+            found = found or getattr(importlib.import_module(place), "no_init_weights", None)
     with nullcontext() if found is None else found():
         yield

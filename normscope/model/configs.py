@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from transformers import PretrainedConfig
+from transformers import PretrainedConfig, PreTrainedModel
 
 
 def configs_in(config: PretrainedConfig) -> Iterator[PretrainedConfig]:
@@ -18,3 +18,14 @@ def choose_experts(config: PretrainedConfig) -> None:
     for part in configs_in(config):
         if hasattr(type(part), "_experts_implementation"):
             part._experts_implementation = "batched_mm"
+
+
+def part_for(chosen: type[PreTrainedModel], config: PretrainedConfig) -> PretrainedConfig:
+    """Return the config inside a composite one that a class was written for, else the whole.
+
+    A checkpoint may name the text model's class beside the config of the whole.
+    """
+    wanted = chosen.config_class
+    if wanted is None or isinstance(config, wanted):
+        return config
+    return next((part for part in configs_in(config) if isinstance(part, wanted)), config)

@@ -1,8 +1,10 @@
 """Checkpoint -> transformers config and class."""
 
 import difflib
-import re
+import importlib
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import transformers
@@ -11,6 +13,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
+from normscope.model.gguf import gguf_class, read_gguf_config
+from normscope.model.packages import how_to_install, missing_packages
 
 _MACHINE_KEYS = ("_attn_implementation", "attn_implementation", "_experts_implementation")
 """What a saved config may say of kernels: the choice of another machine."""
@@ -29,7 +33,12 @@ def read_config(
     Raises `NormscopeError` for an unknown model type, for remote code that is not trusted, and
     for values that the config class refuses.
     """
-    raw = dict(checkpoint.config or {})
+    if checkpoint.kind is CheckpointKind.GGUF:
+        return read_gguf_config(checkpoint)
+    # transformers 5 writes infinity as {"__float__": "Infinity"} (Mamba 2's time_step_limit).
+    # 4.56 has no reader for it, and its configs none of that.
+    decoded = getattr(transformers.PretrainedConfig, "_decode_special_floats", dict)
+    raw = decoded(dict(checkpoint.config or {}))
     for key in _MACHINE_KEYS:
         raw.pop(key, None)
     native = _native_config_class(checkpoint)
@@ -43,6 +52,15 @@ def read_config(
         raise refused(checkpoint, native.__name__, error) from error
 
 
+def _with_floats(value: Any) -> Any:
+    """Return saved values with the numbers in them that JSON has no word for."""
+    if isinstance(value, dict):
+        if set(value) == {"__float__"}:
+            return float(value["__float__"])
+        return {name: _with_floats(item) for name, item in value.items()}
+    return [_with_floats(item) for item in value] if isinstance(value, list) else value
+
+
 def model_class(
     checkpoint: Checkpoint, config: transformers.PretrainedConfig
 ) -> type[transformers.PreTrainedModel] | None:
@@ -50,31 +68,34 @@ def model_class(
 
     None where only AutoModel can tell (remote code).
     """
+    if checkpoint.kind is CheckpointKind.GGUF and (headed := gguf_class(config)) is not None:
+        return headed
     for name in checkpoint.architectures:
         found = getattr(transformers, name, None)
         if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
             return found
     mapping = modeling_auto.MODEL_MAPPING
-    if type(config) in mapping:
-        found = mapping[type(config)]
-        # AutoModel of 5.24 fails on a choice of classes where no architecture is named (Funnel).
-        return found[0] if isinstance(found, tuple) else None
-    # The mapping knows some classes by name only (Evolla in 5.24).
-    named = modeling_auto.MODEL_MAPPING_NAMES.get(config.model_type)
-    found = getattr(transformers, named, None) if isinstance(named, str) else None
-    return found or next(_classes_for(type(config)), None)
+    try:
+        found = mapping.get(type(config), None)
+    except ValueError:  # the class is not exported
+        found = None
+    if found is None:
+        return _class_by_name(config) or next(_classes_for(type(config)), None)
+    # AutoModel of 5.24 fails on a choice of classes where no architecture is named (Funnel).
+    return found[0] if isinstance(found, tuple) else found
 
 
 def refused(checkpoint: Checkpoint, what: str, error: Exception) -> NormscopeError:
     """Return the failure for a config that its own class does not accept."""
-    package = _missing_package(error)
-    if package is not None:
+    packages = missing_packages(error)
+    if packages:
+        noun = "package" if len(packages) == 1 else "packages"
         return NormscopeError(
             FailureKind.MISSING_DEPENDENCY,
-            f"{checkpoint.target}: {what} needs the package {package}",
-            f"pip install {package}",
+            f"{checkpoint.target}: {what} needs the {noun} {' and '.join(packages)}",
+            how_to_install(packages),
         )
-    reason = f"{type(error).__name__}: {_first_line(error)}"
+    reason = f"{type(error).__name__}: {_first_line(error)}{_place(error)}"
     if checkpoint.kind is CheckpointKind.TYPE:
         return NormscopeError(
             FailureKind.UNKNOWN_ARCHITECTURE,
@@ -124,6 +145,21 @@ def _remote_config(
     return found
 
 
+def _class_by_name(
+    config: transformers.PretrainedConfig,
+) -> type[transformers.PreTrainedModel] | None:
+    """Return the class that the mapping knows by name only (Evolla, Voxtral's text in 5.24)."""
+    named = modeling_auto.MODEL_MAPPING_NAMES.get(config.model_type)
+    if not isinstance(named, str):
+        return None
+    family = type(config).__module__
+    if not family.startswith("transformers."):  # the checkpoint's own code
+        return None
+    beside = importlib.import_module(family.replace(".configuration_", ".modeling_"))
+    found: type[transformers.PreTrainedModel] | None = getattr(beside, named, None)
+    return found
+
+
 def _classes_for(config_class: type) -> Any:
     """Yield the model classes of the other Auto mappings (TrOCR, Pop2Piano have no AutoModel)."""
     for name, mapping in vars(modeling_auto).items():
@@ -146,23 +182,24 @@ def _unknown_type(checkpoint: Checkpoint) -> NormscopeError:
     )
 
 
-_PUBLISHED_AS = {"pil": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn"}
-"""Packages whose name to import is not the one to install."""
-
-
-def _missing_package(error: BaseException | None) -> str | None:
-    while error is not None:
-        name = None
-        if isinstance(error, ModuleNotFoundError) and error.name:
-            name = error.name.partition(".")[0]
-        elif isinstance(error, ImportError):
-            named = re.search(r"requires the (?:following )?([\w.-]+) library", str(error))
-            name = named.group(1) if named else None
-        if name is not None:
-            return _PUBLISHED_AS.get(name.lower(), name.lower())
-        error = error.__cause__ or error.__context__
-    return None
-
-
 def _first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+
+
+_MODELS = "models"
+"""The folder of transformers that holds every family's own code."""
+
+
+def _place(error: Exception) -> str:
+    """Return the line of transformers that failed: it names the field that an error leaves out."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if _MODELS in Path(frame.filename).parts and frame.line
+    ]
+    if not frames:
+        return ""
+    line = frames[-1].line or ""
+    if line.startswith("raise "):  # that message says all by itself
+        return ""
+    return f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}: {line})"

@@ -1,7 +1,8 @@
 """Checkpoint -> module with its weights, and its tokenizer."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,20 @@ import transformers
 from torch import nn
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
-from normscope.errors import FailureKind, NormscopeError
-from normscope.model.build import chosen_dtype
+from normscope.errors import FailureKind, NormscopeError, UsageError
+from normscope.model.build import build_on_meta, chosen_dtype
 from normscope.model.configuration import model_class, read_config, refused
 from normscope.model.factory import call_factory
+from normscope.model.gguf import gguf_path, memory_note, without_bars
+from normscope.model.offload import (
+    Keeper,
+    Offload,
+    check_offload,
+    is_offloaded,
+    offload_options,
+)
+from normscope.model.packages import need_package
+from normscope.model.quantized import not_runnable, quantization_method, refuse_quantized
 from normscope.model.quiet import quiet_transformers
 
 
@@ -29,6 +40,8 @@ class LoadedModel:
     dtype: str
     device: str
     parameters: int
+    skeleton: nn.Module | None = None
+    """The same module on `meta`, where the weights come from their files as they are used."""
 
 
 def load_model(
@@ -37,24 +50,58 @@ def load_model(
     dtype: str | None = None,
     device: str = "cpu",
     trust_remote_code: bool = False,
+    offload: Offload | None = None,
+    attention: str | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> LoadedModel:
     """Load the checkpoint's model with all its weights.
 
-    Raises `NormscopeError`: `unsafe_weights` where there are only pickled ones, `not_found` where
-    there are none, `corrupt` where tensors are missing or files are damaged.
+    With `offload` only a part of them stays in memory. `attention` is transformers' name of a way
+    to compute attention; `tell` is given what the user should know before the load. Raises
+    `NormscopeError`: `unsafe_weights` where there are only pickled ones, `not_found` where there
+    are none, `corrupt` where tensors are missing or files are damaged, `missing_dependency` where a
+    package is missing or quantized weights cannot be run; `UsageError` for an `offload` or an
+    `attention` that cannot be had.
     """
+    if offload is not None:
+        check_offload(checkpoint, offload, device)
     if checkpoint.kind is CheckpointKind.PYTHON:
         module, _ = call_factory(checkpoint)
         return _described(checkpoint, module, None, device)
     directory = _with_weights(checkpoint)
     with quiet_transformers():
         config = read_config(checkpoint, trust_remote_code=trust_remote_code)
+        refuse_quantized(checkpoint, device)
         options: dict[str, Any] = {"dtype": chosen_dtype(checkpoint, config, dtype)}
         if trust_remote_code:
             options["trust_remote_code"] = True
-        module, info = _from_files(checkpoint, config, directory, options)
+        if attention is not None:
+            options["attn_implementation"] = attention
+        if checkpoint.kind is CheckpointKind.GGUF:
+            options |= _gguf_options(checkpoint, options["dtype"], tell)
+        with _offloading(offload) as (more, keep):
+            module, info = _from_files(checkpoint, config, directory, options | more)
+            keep(module)
     _require_all(checkpoint, info["missing_keys"], info["mismatched_keys"])
-    return _described(checkpoint, module, config, device)
+    if not is_offloaded(module):
+        return _described(checkpoint, module, config, device)
+    built = build_on_meta(checkpoint, dtype=dtype, trust_remote_code=trust_remote_code)
+    return replace(_described(checkpoint, module, config, None), skeleton=built.module)
+
+
+def _gguf_options(
+    checkpoint: Checkpoint, dtype: torch.dtype, tell: Callable[[str], None]
+) -> dict[str, Any]:
+    need_package("gguf", extra="gguf", what=f"{checkpoint.target}: reading GGUF")
+    need_package("accelerate", extra="gguf", what=f"{checkpoint.target}: reading GGUF")
+    tell(memory_note(checkpoint, dtype))
+    return {"gguf_file": gguf_path(checkpoint).name, "use_safetensors": None}
+
+
+def _offloading(
+    offload: Offload | None,
+) -> AbstractContextManager[tuple[dict[str, Any], Keeper]]:
+    return nullcontext(({}, lambda _: None)) if offload is None else offload_options(offload)
 
 
 def _from_files(
@@ -64,23 +111,24 @@ def _from_files(
     options: dict[str, Any],
 ) -> tuple[nn.Module, dict[str, Any]]:
     """Return the module, and transformers' account of what the files lacked."""
+    usual = {
+        "local_files_only": True,
+        "use_safetensors": True,
+        "output_loading_info": True,
+        "ignore_mismatched_sizes": True,  # they are refused below, by name
+    }
     try:
         chosen: Any = model_class(checkpoint, config) or transformers.AutoModel
-        module, info = chosen.from_pretrained(
-            str(directory),
-            config=config,
-            local_files_only=True,
-            use_safetensors=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # they are refused below, by name
-            **options,
-        )
+        with without_bars():
+            module, info = chosen.from_pretrained(str(directory), config=config, **usual | options)
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise NormscopeError(
-            FailureKind.OUT_OF_MEMORY, f"{checkpoint.target}: the weights do not fit in memory"
+            FailureKind.OUT_OF_MEMORY,
+            f"{checkpoint.target}: the weights do not fit in memory",
+            "leave most of them in their files: --max-memory 2GB",
         ) from error
     except Exception as error:
-        raise _damaged(checkpoint, error) from error
+        raise _damaged(checkpoint, error, options.get("attn_implementation")) from error
     return module, info
 
 
@@ -89,12 +137,17 @@ def load_tokenizer(checkpoint: Checkpoint) -> transformers.PreTrainedTokenizerBa
     if checkpoint.directory is None:
         return None
     directory = _fetched(checkpoint) if checkpoint.repository else checkpoint.directory
+    options: dict[str, Any] = {"local_files_only": True}
+    if checkpoint.weights_file is not None:
+        options["gguf_file"] = checkpoint.weights_file.name
     with quiet_transformers():
         try:
             found: transformers.PreTrainedTokenizerBase = (
-                transformers.AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
+                transformers.AutoTokenizer.from_pretrained(str(directory), **options)
             )
         except ImportError as error:
+            if _lacks_files(error):
+                return None
             raise refused(checkpoint, "the tokenizer", error) from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -102,13 +155,19 @@ def load_tokenizer(checkpoint: Checkpoint) -> transformers.PreTrainedTokenizerBa
     return found if len(found.get_vocab()) > len(found.all_special_tokens) else None
 
 
+def _lacks_files(error: ImportError) -> bool:
+    """Tell whether transformers 4 asks for protobuf only to name the error of a missing file."""
+    return isinstance(error.__context__, OSError | TypeError)
+
+
 def _described(
     checkpoint: Checkpoint,
     module: nn.Module,
     config: transformers.PretrainedConfig | None,
-    device: str,
+    device: str | None,
 ) -> LoadedModel:
-    module = module.eval().to(device)
+    """Without a `device` the module stays where it is."""
+    module = module.eval() if device is None else module.eval().to(device)
     floating = (value.dtype for value in module.parameters() if value.is_floating_point())
     return LoadedModel(
         target=checkpoint.target,
@@ -117,7 +176,7 @@ def _described(
         class_name=type(module).__qualname__,
         model_type=checkpoint.model_type or getattr(config, "model_type", None),
         dtype=str(next(floating, torch.float32)).removeprefix("torch."),
-        device=device,
+        device=device or "cpu",
         parameters=sum(value.numel() for value in module.parameters()),
     )
 
@@ -135,7 +194,7 @@ def _with_weights(checkpoint: Checkpoint) -> Path:
         )
     if checkpoint.repository:
         directory = _fetched(checkpoint)
-    if any(directory.glob("*.safetensors")):
+    if checkpoint.kind is CheckpointKind.GGUF or any(directory.glob("*.safetensors")):
         return directory
     if any(directory.glob("*.bin")) or any(directory.glob("*.pt")):
         raise NormscopeError(
@@ -177,7 +236,7 @@ def _fetched(checkpoint: Checkpoint) -> Path:
 
 
 def _require_all(
-    checkpoint: Checkpoint, missing: Collection[str], mismatched: Collection[tuple[Any, ...]]
+    checkpoint: Checkpoint, missing: Collection[str], mismatched: Collection[tuple[Any, ...] | str]
 ) -> None:
     if missing:
         raise NormscopeError(
@@ -186,7 +245,8 @@ def _require_all(
             "they would be filled with fresh values; save the checkpoint again",
         )
     if mismatched:
-        names = sorted(str(entry[0]) for entry in mismatched)
+        # transformers 5 lists (name, shape, shape), 4 the names alone
+        names = sorted(entry if isinstance(entry, str) else str(entry[0]) for entry in mismatched)
         raise NormscopeError(
             FailureKind.CORRUPT,
             f"{checkpoint.target}: of another shape than the config says: {_listed(names)}",
@@ -199,12 +259,23 @@ def _listed(names: list[str]) -> str:
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
-def _damaged(checkpoint: Checkpoint, error: Exception) -> NormscopeError:
+def _damaged(checkpoint: Checkpoint, error: Exception, attention: str | None) -> Exception:
+    lines = [line for line in str(error).splitlines() if line.strip()] or ["no message"]
+    if attention is not None and any(word in lines[0] for word in _OF_ATTENTION):
+        return UsageError(
+            f"{checkpoint.target}: --attn-implementation {attention} cannot be had: {lines[0]}",
+            "eager can be had for every model",
+        )
+    if quantization_method(checkpoint) is not None:
+        return not_runnable(checkpoint, error)
     if isinstance(error, ImportError):
         return refused(checkpoint, "loading it", error)
-    lines = [line for line in str(error).splitlines() if line.strip()] or ["no message"]
     return NormscopeError(
         FailureKind.CORRUPT,
         f"{checkpoint.target}: the weights cannot be loaded: {type(error).__name__}: {lines[0]}",
         "fetch or save the checkpoint again",
     )
+
+
+_OF_ATTENTION = ("attn_implementation", "ttention", "kernels")
+"""What stands in transformers' refusals of an attention, and only there while one is asked for."""

@@ -219,7 +219,7 @@ def _other_is_number(graph: Graph, scale: Scale, reader: Node) -> bool:
 
 def _with_eps(graph: Graph, moved: Scale, scale: Scale, reader: Node) -> Scale | None:
     """Add eps: inside the root while the scale is squared, outside it or as a clamp later."""
-    if not _other_is_number(graph, scale, reader):
+    if not _other_is_number(graph, scale, reader) or _only_clips(scale, reader):
         return None
     value = reader.argument("other", reader.argument("min"))
     eps = float(value) if isinstance(value, int | float) else None
@@ -228,6 +228,12 @@ def _with_eps(graph: Graph, moved: Scale, scale: Scale, reader: Node) -> Scale |
     else:
         position = EpsPosition.INSIDE if scale.power == 2.0 else EpsPosition.OUTSIDE
     return replace(moved, eps=eps, eps_position=position)
+
+
+def _only_clips(scale: Scale, reader: Node) -> bool:
+    """Tell x·min(t/|x|, 1), which leaves a short vector as it is, from a division by its scale."""
+    most = reader.argument("max")
+    return scale.power < 0 and isinstance(most, int | float) and most <= 1
 
 
 def _quotient(graph: Graph, statistic: Statistic, scale: Scale, reader: Node) -> Quotient | None:

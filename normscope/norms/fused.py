@@ -1,8 +1,10 @@
 """Graph -> the norms that run as one fused operation."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from normscope.graph import Graph, Node
+from normscope.norms.affine import Affine, follow_affine
 from normscope.norms.norm import EpsPosition, Gain, Norm, NormKind
 from normscope.norms.parameters import standardizes_a_weight, stored_factor
 
@@ -27,7 +29,30 @@ def find_fused(graph: Graph) -> Iterator[Norm]:
     for node in graph.nodes:
         build = _BUILDERS.get(node.operation)
         if build is not None and not standardizes_a_weight(graph, node.operands[0], node.index):
-            yield build(graph, node)
+            yield _with_written_gain(graph, build(graph, node))
+
+
+def _with_written_gain(graph: Graph, norm: Norm) -> Norm:
+    """Add a gain that is multiplied on behind an operation without one, and a bias behind that.
+
+    A bias alone is none of the norm's: positions are added to normalized embeddings.
+    """
+    if norm.gain is not Gain.NONE or norm.bias:
+        return norm
+    affine = follow_affine(graph, Affine(output=norm.output))
+    if affine.gain is None:
+        return norm
+    return replace(
+        norm,
+        output=affine.output,
+        interior=norm.interior | affine.interior,
+        factor=affine.factor,
+        gain=affine.gain.form,
+        weight=affine.gain.parameter,
+        gain_dtype=affine.gain_dtype,
+        bias=affine.bias is not None,
+        bias_name=affine.bias.parameter if affine.bias is not None else None,
+    )
 
 
 def _feature_norm(graph: Graph, node: Node, kind: NormKind) -> Norm:
@@ -103,6 +128,7 @@ def _fused(
     weight, bias = node.operand("weight"), node.operand("bias")
     gain = stored_factor(graph, weight) if weight is not None else None
     offset = stored_factor(graph, bias) if bias is not None else None
+    dtype = "float64" if node.dtype == "float64" else "float32"
     form = Gain.NONE if weight is None else (gain.form if gain is not None else Gain.OTHER)
     return Norm(
         kind=kind,
@@ -120,9 +146,9 @@ def _fused(
         bias=bias is not None,
         weight=gain.parameter if gain is not None else None,
         bias_name=offset.parameter if offset is not None else None,
-        # torch's fused kernels accumulate half precision in float32.
-        statistics_dtype="float64" if node.dtype == "float64" else "float32",
-        gain_dtype=None if weight is None else graph.nodes[weight].dtype,
+        # torch's fused kernels compute half precision in float32, gain and bias included.
+        statistics_dtype=dtype,
+        gain_dtype=None if weight is None else dtype,
         frozen_statistics=frozen_statistics,
     )
 

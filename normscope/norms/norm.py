@@ -59,6 +59,8 @@ class Norm:
     groups: int | None = None
     eps: float | None = None
     eps_position: EpsPosition = EpsPosition.NONE
+    factor: float = 1.0
+    """A number that the scaled value is multiplied by before the gain."""
     gain: Gain = Gain.NONE
     bias: bool = False
     weight: str | None = None

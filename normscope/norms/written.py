@@ -1,25 +1,13 @@
 """Quotient -> Norm: the gain, the bias and the axes of a written-out norm."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from normscope.graph import Argument, Graph, Node
+from normscope.norms.affine import Affine, follow_affine
 from normscope.norms.norm import Gain, Norm, NormKind
-from normscope.norms.parameters import StoredFactor, stored_factor
+from normscope.norms.parameters import stored_factor
 from normscope.norms.quotient import Quotient
-from normscope.operations import CASTS, RESHAPES
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Affine:
-    """What follows a quotient: numbers, the gain and the bias, up to `output`."""
-
-    output: int
-    interior: frozenset[int] = frozenset()
-    factor: float = 1.0
-    gain: StoredFactor | None = None
-    gain_dtype: str | None = None
-    bias: StoredFactor | None = None
 
 
 def norm_of_quotient(graph: Graph, quotient: Quotient) -> Norm | None:
@@ -41,6 +29,7 @@ def norm_of_quotient(graph: Graph, quotient: Quotient) -> Norm | None:
         groups=_groups(graph, quotient, axes, source),
         eps=quotient.scale.eps,
         eps_position=quotient.scale.eps_position,
+        factor=_factor(quotient, kind, math.prod(source[axis] for axis in axes), affine),
         gain=gain.form if gain is not None else Gain.NONE,
         bias=affine.bias is not None,
         weight=gain.parameter if gain is not None else None,
@@ -83,6 +72,12 @@ def _is_mean(
     return math.isclose(affine.factor, math.sqrt(count), rel_tol=1e-3) and count > 1
 
 
+def _factor(quotient: Quotient, kind: NormKind, count: int, affine: Affine) -> float:
+    """Return the number that is left when a sum of squares was made a mean."""
+    by_sum = kind is NormKind.RMS and quotient.statistic.kind != "mean"
+    return affine.factor / math.sqrt(count) if by_sum else affine.factor
+
+
 def _groups(
     graph: Graph, quotient: Quotient, axes: tuple[int, ...], source: tuple[int, ...]
 ) -> int | None:
@@ -94,74 +89,12 @@ def _groups(
 
 
 def _affine(graph: Graph, quotient: Quotient) -> Affine:
-    """Follow the only reader of a quotient through casts, the gain and the bias."""
-    start = quotient.output
-    found = Affine(output=start)
+    """Read the gain that a quotient may have in it, and what follows."""
+    found = Affine(output=quotient.output)
     if quotient.gain is not None:
         found = replace(
             found,
             gain=stored_factor(graph, quotient.gain),
-            gain_dtype=graph.nodes[start].dtype,
+            gain_dtype=graph.nodes[quotient.output].dtype,
         )
-    current = graph.nodes[start]
-    passed: set[int] = set()
-    while True:
-        readers = graph.consumers[current.index]
-        if len(readers) != 1:
-            return found
-        reader = graph.nodes[readers[0]]
-        passed.add(reader.index)
-        step = _affine_step(graph, found, current, reader)
-        if step is None:
-            return found
-        if step is not found:
-            found = Affine(
-                output=reader.index,
-                interior=frozenset(passed),
-                factor=step.factor,
-                gain=step.gain,
-                gain_dtype=step.gain_dtype,
-                bias=step.bias,
-            )
-        current = reader
-
-
-def _affine_step(graph: Graph, found: Affine, value: Node, reader: Node) -> Affine | None:
-    """Return `found` itself for a cast, a new Affine for a gain, bias or number, else None."""
-    if reader.operation in CASTS or reader.operation in RESHAPES:
-        return found
-    if reader.operation in {"mul", "add"} and len(reader.operands) == 2:
-        other = next((item for item in reader.operands if item != value.index), None)
-        factor = stored_factor(graph, other) if other is not None else None
-        if factor is None or not _matches(factor, value):
-            return None
-        if reader.operation == "mul" and found.gain is None and found.bias is None:
-            return Affine(output=0, factor=found.factor, gain=factor, gain_dtype=reader.dtype)
-        if reader.operation == "add" and found.bias is None:
-            return Affine(
-                output=0,
-                factor=found.factor,
-                gain=found.gain,
-                gain_dtype=found.gain_dtype,
-                bias=factor,
-            )
-        return None
-    number = reader.argument("other")
-    if (
-        reader.operation == "mul"
-        and len(reader.operands) == 1
-        and isinstance(number, int | float)
-        and found.gain is None
-    ):
-        return Affine(output=0, factor=found.factor * float(number))
-    return None
-
-
-def _matches(factor: StoredFactor, value: Node) -> bool:
-    """A gain has as many elements as a feature axis; a lone number is a scale of the branch."""
-    count = math.prod(factor.shape)
-    return (
-        count == 1
-        or any(count == size for size in value.shape)
-        or factor.shape == value.shape[len(value.shape) - len(factor.shape) :]
-    )
+    return follow_affine(graph, found)

@@ -45,11 +45,12 @@ def norms_before_skips(
 
     The norm lies in the add's own block, ends no other block, and the branch has none of its own.
     """
-    shared = {pattern(norms[output].owner) for output in trunks.values()}
+    on_trunk = set(trunks.values())
+    shared = {pattern(norms[output].owner) for output in on_trunk}
     found: dict[int, int] = {}
     for node, add in stream.adds.items():
         output = _norm_behind(graph, add)
-        if output is None or output in trunks.values() or node in trunks:
+        if output is None or output in on_trunk or node in trunks:
             continue
         norm = norms[output]
         if is_computed_in(graph, norm.input, blocks[node].path, stream):

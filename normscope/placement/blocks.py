@@ -25,8 +25,16 @@ class BlockKey:
 def assign_blocks(graph: Graph, stream: ResidualStream) -> dict[int, BlockKey]:
     """Return the block of each residual add, by the index of its sum."""
     paths = {node: _own_block(graph, add) for node, add in stream.adds.items()}
+    inner = _modules_inside(graph, stream)
     for call, nodes in _by_owner_call(graph, stream).items():
-        paths |= _blocks_run_by_parent(graph, stream, graph.calls[call].path, nodes)
+        owner = graph.calls[call].path
+        # A sum around whole blocks of the owner is no block of their list.
+        single = [
+            node
+            for node in nodes
+            if not any(is_within(path, owner) for path in inner.get(node, ()))
+        ]
+        paths |= _blocks_run_by_parent(graph, stream, owner, single)
     paths |= _joined_without_list(graph, stream, paths)
     return _numbered(graph, stream, paths)
 
@@ -44,6 +52,15 @@ def _by_owner_call(graph: Graph, stream: ResidualStream) -> Mapping[int, list[in
     return calls
 
 
+def _modules_inside(graph: Graph, stream: ResidualStream) -> Mapping[int, list[str]]:
+    """Return for each sum around others the modules that these are written in."""
+    inner: dict[int, list[str]] = defaultdict(list)
+    for node, add in stream.adds.items():
+        if add.parent is not None:
+            inner[add.parent].append(graph.nodes[node].module)
+    return inner
+
+
 def _blocks_run_by_parent(
     graph: Graph, stream: ResidualStream, owner: str, nodes: list[int]
 ) -> dict[int, tuple[str, bool]]:
@@ -52,13 +69,7 @@ def _blocks_run_by_parent(
     The branches then lie in elements of lists below the parent. Sibling lists that run in turn
     (XLM: attentions, ffns) are one stack, named by the list whose element runs first.
     """
-    around = {add.parent for add in stream.adds.values()}
-    # A sum around whole blocks is no block of their list.
-    elements = {
-        node: _branch_element(graph, stream.adds[node], owner)
-        for node in nodes
-        if node not in around
-    }
+    elements = {node: _branch_element(graph, stream.adds[node], owner) for node in nodes}
     listed = {node: element for node, element in elements.items() if element is not None}
     lists = {element.rpartition(".")[0] for element in listed.values()}
     several = any(
@@ -91,12 +102,21 @@ def _branch_element(graph: Graph, add: StreamAdd, owner: str) -> str | None:
     modules = [
         graph.nodes[index].module
         for branch in add.branches
-        for index in sorted(branch.nodes)
+        for index in sorted(branch.own)
         if mixes(graph.nodes[index].operation)
     ]
     elements = [_outermost_element(graph, path, owner) for path in modules]
-    indices = {None if element is None else element.rpartition(".")[2] for element in elements}
-    return elements[0] if len(indices) == 1 else None
+    # What the owner prepares from another stream belongs to the block of the element that reads it.
+    entries = [
+        _outermost_element(graph, graph.nodes[entry.node].module, owner)
+        for branch in add.branches
+        for entry in branch.entries
+    ]
+    if not elements or None in {elements[-1], *entries}:
+        return None
+    listed = [element for element in elements if element is not None]
+    indices = {element.rpartition(".")[2] for element in listed}
+    return listed[0] if len(indices) == 1 else None
 
 
 def _outermost_element(graph: Graph, path: str, owner: str) -> str | None:

@@ -1,7 +1,5 @@
 """Where a module path lies in the lists of blocks that a model is built from."""
 
-from collections import Counter
-
 from normscope.graph import Graph
 
 
@@ -13,7 +11,7 @@ def block_path(graph: Graph, path: str) -> str | None:
     """
     fallback: str | None = None
     for element in _elements_around(graph, path):
-        if _is_homogeneous(graph, element.rpartition(".")[0]):
+        if element.rpartition(".")[0] in graph.repeating_lists:
             return element
         fallback = fallback or element
     return fallback
@@ -24,7 +22,7 @@ def homogeneous_elements(graph: Graph, path: str) -> list[str]:
     return [
         element
         for element in _elements_around(graph, path)
-        if _is_homogeneous(graph, element.rpartition(".")[0])
+        if element.rpartition(".")[0] in graph.repeating_lists
     ]
 
 
@@ -43,21 +41,17 @@ def is_within(path: str, outer: str) -> bool:
     return outer == "" or path == outer or path.startswith(f"{outer}.")
 
 
+def paths_around(path: str) -> list[str]:
+    """Return a module path and those that it lies in, innermost first; without the root."""
+    parts = path.split(".") if path else []
+    return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+
+
 def _elements_around(graph: Graph, path: str) -> list[str]:
-    parts = path.split(".")
-    prefixes = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
     return [
         prefix
-        for prefix in prefixes
+        for prefix in paths_around(path)
         if (outer := graph.modules.get(prefix.rpartition(".")[0])) is not None
         and outer.is_list
         and prefix in graph.modules
     ]
-
-
-def _is_homogeneous(graph: Graph, path: str) -> bool:
-    """Tell whether a list repeats one class: all of its elements, or at least half and two."""
-    children = graph.modules[path].children
-    counts = Counter(graph.modules[child].class_name for child in children)
-    most = max(counts.values(), default=0)
-    return len(counts) == 1 or (most >= 2 and most * 2 >= len(children))

@@ -8,13 +8,14 @@ from normscope.graph import Graph
 from normscope.norms import Norm
 from normscope.placement.after_norm import norms_before_skips, shared_trunk_norms
 from normscope.placement.blocks import BlockKey, assign_blocks
-from normscope.placement.lists import is_within, pattern, stack_path
+from normscope.placement.lists import paths_around, pattern, stack_path
 from normscope.placement.roles import role_outside, stack_starts
 from normscope.placement.sites import PlacedBranch, place_branch
 from normscope.placement.skipless import SkiplessBranch, adds_inside, skipless_branches
 from normscope.placement.trunk import trunk_norms
 from normscope.placement.vocabulary import Placement, Role, Site
 from normscope.residuals import Branch, ResidualStream
+from normscope.residuals.carried import sums_behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,13 @@ def place_norms(graph: Graph, norms: Sequence[Norm], stream: ResidualStream) -> 
     placed: list[tuple[BlockKey, PlacedBranch]] = [
         (keys[node], _placed(graph, by_output, branch, trunks, before))
         for node, add in stream.adds.items()
-        if node not in inside
+        if node not in inside and not add.side
+        for branch in add.branches
+    ]
+    placed += [
+        (keys[node], _beside_the_skip(graph, by_output, branch))
+        for node, add in stream.adds.items()
+        if add.side
         for branch in add.branches
     ]
     placed += [(item.block, _without_skip(graph, by_output, item)) for item in skipless]
@@ -79,6 +86,16 @@ def _placed(
         formula=placed.formula.replace("x", "N(x)"),
         sites={Site.BRANCH_INPUT: (norm,), **placed.sites},
         reason="the skip is taken from the norm's output",
+    )
+
+
+def _beside_the_skip(graph: Graph, norms: Mapping[int, Norm], branch: Branch) -> PlacedBranch:
+    placed = place_branch(graph, norms, branch, None)
+    return replace(
+        placed,
+        placement=Placement.OTHER,
+        formula=placed.formula.partition(" + ")[2],
+        reason="it is added to the input of the next branch only; the skip goes around both",
     )
 
 
@@ -170,6 +187,7 @@ def _roles(
 ) -> dict[int, PlacedNorm]:
     roles = _roles_in_branches(blocks, norms)
     starts = stack_starts(graph, stream, keys)
+    holding = _holding_paths(blocks)
     on_skips = {step.node for add in stream.adds.values() for step in add.add.steps}
     trunk_lists = {
         pattern(norms[output].owner)
@@ -179,14 +197,16 @@ def _roles(
     for output, norm in norms.items():
         if output in roles:
             continue
-        block = _block_around(norm, blocks)
+        block = next((path for path in paths_around(norm.owner) if path in holding), None)
         role = role_outside(graph, norm, stream, keys, starts)
         if block is not None and pattern(norm.owner) in trunk_lists:
             # The first norm of a stack whose other blocks end in it: `n = N(x); n + f(n)`.
             role = Role.TRUNK
         elif block is not None and role is Role.FINAL:
-            # A second norm in a row at a block's end.
-            role = Role.TRUNK
+            # A second norm in a row at a block's end; or the block reads another stream's end.
+            behind = sums_behind(graph, norm.input, stream.adds)
+            own = any(keys[sums].path == block for sums in behind)
+            role = Role.TRUNK if own else Role.INSIDE_BRANCH
         elif output in on_skips or (block is not None and output not in starts):
             role = Role.INSIDE_BRANCH
         roles[output] = PlacedNorm(role=role, block=block)
@@ -216,14 +236,8 @@ def _roles_in_branches(
     return roles
 
 
-def _block_around(norm: Norm, blocks: Sequence[PlacedBlock]) -> str | None:
-    """Return the block that a norm lies in; a lone block that holds a stack is none."""
-    listed = [block.key.path for block in blocks if block.key.listed]
-    around = [
-        block.key.path
-        for block in blocks
-        if block.key.path
-        and is_within(norm.owner, block.key.path)
-        and (block.key.listed or not any(is_within(path, block.key.path) for path in listed))
-    ]
-    return max(around, key=len) if around else None
+def _holding_paths(blocks: Sequence[PlacedBlock]) -> set[str]:
+    """Return the blocks that norms can lie in; a lone block that holds a stack is none."""
+    listed = {block.key.path for block in blocks if block.key.listed}
+    around_listed = {outer for path in listed for outer in paths_around(path)}
+    return listed | ({block.key.path for block in blocks if block.key.path} - around_listed)

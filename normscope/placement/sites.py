@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from normscope.graph import Graph
 from normscope.norms import Norm
-from normscope.operations import ACTIVATIONS, NORMALIZE
+from normscope.operations import ACTIVATIONS, NORMALIZE, mixes
 from normscope.placement.vocabulary import Placement, Site, name_of_sites
 from normscope.residuals import Branch
 from normscope.residuals.branches import branch_tail
 from normscope.residuals.steps import Step, StepKind
+
+_ADDENDS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ def place_branch(
     leaving = list(ending.norms)
     inside = sorted(
         index
-        for index in branch.nodes
+        for index in branch.own
         if graph.nodes[index].operation == NORMALIZE
         and index in norms
         and index not in entering
@@ -77,13 +79,25 @@ def _ending(graph: Graph, branch: Branch, entering: set[int]) -> _Ending:
     if not leaving and node.operation in ACTIVATIONS and node.operands:
         leaving = [step.node for step in _tails(graph, branch, node.operands[:1])]
         activated = bool(leaving)
-    elif not leaving and node.operation == "add":
-        leaving = [step.node for step in _tails(graph, branch, node.operands)]
+    elif not leaving and node.operation in {"add", "sub"}:
+        leaving = [step.node for step in _tails(graph, branch, _addends(graph, end))]
         summed = bool(leaving)
     leaving = sorted(norm for norm in leaving if norm not in entering)
     return _Ending(
         norms=tuple(leaving), activated=activated and bool(leaving), summed=summed and bool(leaving)
     )
+
+
+def _addends(graph: Graph, value: int) -> tuple[int, ...]:
+    """Return what a sum of sums and differences adds up."""
+    pending, found = [value], []
+    for current in pending:
+        node = graph.nodes[current]
+        if node.operation in {"add", "sub"} and len(pending) < _ADDENDS:
+            pending.extend(node.operands)
+        else:
+            found.append(current)
+    return tuple(found)
 
 
 def _tails(graph: Graph, branch: Branch, addends: tuple[int, ...]) -> list[Step]:
@@ -100,7 +114,7 @@ def _tails(graph: Graph, branch: Branch, addends: tuple[int, ...]) -> list[Step]
 def _name(
     graph: Graph, branch: Branch, sites: frozenset[Site], ending: _Ending, *, partial: bool
 ) -> tuple[Placement, str | None]:
-    operations = {graph.nodes[index].operation for index in branch.nodes}
+    operations = {graph.nodes[index].operation for index in branch.own}
     opaque = sorted(operation for operation in operations if "::" in operation)
     if opaque:
         return Placement.UNKNOWN, f"what {', '.join(opaque)} computes is not visible"
@@ -108,6 +122,8 @@ def _name(
         return Placement.OTHER, "the skip passes a norm that the branch does not"
     if any(step.factor == "H" for step in branch.add.steps):
         return Placement.OTHER, "the skip mixes parallel streams"
+    if sites - {Site.INSIDE_BRANCH} and not any(map(mixes, operations)):
+        return Placement.OTHER, "a later value of the stream is added to an earlier one"
     if partial:
         return Placement.OTHER, "only some of the branch's inputs are normalized"
     if ending.summed:

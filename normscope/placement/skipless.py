@@ -16,7 +16,8 @@ from normscope.residuals import Branch, ResidualStream
 from normscope.residuals.adds import ResidualAdd
 from normscope.residuals.ancestry import nodes_between
 from normscope.residuals.branches import branch_entries, branch_tail
-from normscope.residuals.kinds import branch_kind
+from normscope.residuals.kinds import branch_kind, own_nodes
+from normscope.residuals.steps import is_activation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,15 +111,27 @@ def _without_add(graph: Graph, blocks: Mapping[int, BlockKey]) -> Iterator[Skipl
     runs = _runs_by_path(graph)
     for path, module in graph.modules.items():
         outer = graph.modules.get(path.rpartition(".")[0])
-        alike = module.class_name in classes and outer is not None and outer.is_list
-        if not alike or path in known or stack_path(path) not in stacks:
+        listed = outer is not None and outer.is_list
+        if not listed or path in known or stack_path(path) not in stacks:
             continue
         for run, call in enumerate(runs.get(path, [])):
             outputs = graph.calls[call].outputs
             inputs = graph.calls[call].inputs
             branch = _branch(graph, inputs, outputs[0], frozenset(blocks)) if outputs else None
-            if branch is not None:
+            alike = module.class_name in classes
+            if branch is not None and (alike or _is_more_than_a_projection(graph, branch)):
                 yield SkiplessBranch(block=BlockKey(path=path, run=run, listed=True), branch=branch)
+
+
+def _is_more_than_a_projection(graph: Graph, branch: Branch) -> bool:
+    """Tell a block of another kind in a list (LeViT's subsampling) from a convolution between."""
+    stored = [
+        index
+        for index in branch.own
+        if mixes(graph.nodes[index].operation)
+        and any(not is_activation(graph, operand) for operand in graph.nodes[index].operands)
+    ]
+    return len(stored) > 1
 
 
 def _runs_by_path(graph: Graph) -> dict[str, list[int]]:
@@ -141,6 +154,7 @@ def _branch(
                 add=add,
                 output=output,
                 nodes=nodes,
+                own=own_nodes(graph, nodes, sums),
                 kind=branch_kind(graph, start, nodes, tuple(entry.node for entry in entries), sums),
                 entries=entries,
                 tail=branch_tail(graph, add, output, nodes),

@@ -37,7 +37,11 @@ def trunk_norms(
     blocks: Mapping[int, BlockKey],
 ) -> dict[int, int]:
     """Return the trunk norm of each sum that has one, by the index of the sum."""
-    behind = {node: _only_norm_behind(graph, node, norms) for node in stream.adds}
+    behind = {
+        node: _only_norm_behind(graph, node, norms)
+        for node, add in stream.adds.items()
+        if not add.side
+    }
     following = _following(stream)
     found: dict[int, int] = {}
     undecided: list[int] = []

@@ -1,9 +1,5 @@
 """Answers -> the JSON documents of the contract: one object a target, keys sorted, no times."""
 
-import json
-import math
-from collections.abc import Mapping
-
 from normscope.graph import Assumption
 from normscope.inspection import (
     Answer,
@@ -11,12 +7,16 @@ from normscope.inspection import (
     BranchReport,
     Inspection,
     NormReport,
+    NotChecked,
     Site,
     StackReport,
     Uninspectable,
+    Verification,
+    VerifiedBranch,
+    VerifiedNorm,
 )
-
-Json = Mapping[str, "Json"] | list["Json"] | str | int | float | bool | None
+from normscope.render.plain import Json, dumped, number
+from normscope.render.stored_document import adapter_document, stored_document
 
 INSPECTION_SCHEMA = "normscope.inspection/1"
 FAILURE_SCHEMA = "normscope.failure/1"
@@ -24,31 +24,17 @@ FAILURE_SCHEMA = "normscope.failure/1"
 
 def render_json(answer: Answer) -> str:
     """Return the answer as one indented document."""
-    return f"{_dumped(document_of(answer), indent=2)}\n"
+    return f"{dumped(document_of(answer), indent=2)}\n"
 
 
 def render_json_line(answer: Answer) -> str:
     """Return the answer as one line."""
-    return f"{_dumped(document_of(answer), indent=None)}\n"
+    return f"{dumped(document_of(answer), indent=None)}\n"
 
 
 def document_of(answer: Answer) -> Json:
     """Return the answer as plain values."""
     return _failure(answer) if isinstance(answer, Uninspectable) else _inspection(answer)
-
-
-def _dumped(document: Json, *, indent: int | None) -> str:
-    """Escape everything beyond ASCII: valid for any text, and no terminal is steered by it."""
-    return json.dumps(document, sort_keys=True, ensure_ascii=True, allow_nan=False, indent=indent)
-
-
-def number(value: float | None) -> Json:
-    """Return a number that JSON can hold: NaN and infinities as strings."""
-    if value is None or math.isfinite(value):
-        return value
-    if math.isnan(value):
-        return "NaN"
-    return "Infinity" if value > 0 else "-Infinity"
 
 
 def _failure(failure: Uninspectable) -> Json:
@@ -63,7 +49,7 @@ def _failure(failure: Uninspectable) -> Json:
 
 def _inspection(inspection: Inspection) -> Json:
     model = inspection.model
-    return {
+    document: dict[str, Json] = {
         "schema": INSPECTION_SCHEMA,
         "target": inspection.target,
         "versions": dict(inspection.versions),
@@ -83,6 +69,13 @@ def _inspection(inspection: Inspection) -> Json:
         "assumptions": [_assumption(assumption) for assumption in inspection.assumptions],
         "warnings": list(inspection.warnings),
     }
+    if inspection.stored is not None:
+        document["stored"] = stored_document(inspection.stored)
+    if inspection.adapter is not None:
+        document["adapter"] = adapter_document(inspection.adapter)
+    if inspection.verification is not None:
+        document["verification"] = _verification(inspection.verification)
+    return document
 
 
 def _stack(stack: StackReport) -> Json:
@@ -144,6 +137,7 @@ def _norm(norm: NormReport) -> Json:
         "bias_name": norm.bias_name,
         "statistics_dtype": norm.statistics_dtype,
         "gain_dtype": norm.gain_dtype,
+        "cast": norm.cast,
         "readers": list(norm.readers),
         "foldable": norm.foldable,
         "foldable_reason": norm.foldable_reason,
@@ -156,3 +150,56 @@ def _assumption(assumption: Assumption) -> Json:
         "where": assumption.where,
         "answer": assumption.answer,
     }
+
+
+def _verification(found: Verification) -> Json:
+    return {
+        "agrees": found.agrees,
+        "copy": found.copy,
+        "branches": [_verified_branch(item) for item in found.branches],
+        "norms": [_verified_norm(item) for item in found.norms],
+        "branches_not_checked": [_not_checked(item) for item in found.branches_not_checked],
+        "norms_not_checked": [_not_checked(item) for item in found.norms_not_checked],
+    }
+
+
+def _verified_branch(item: VerifiedBranch) -> Json:
+    return {
+        "block": item.block,
+        "branch": item.branch,
+        "kind": item.kind.value,
+        "reported": item.reported.value,
+        "observed": item.observed.value,
+        "sites": [site.value for site in item.sites],
+        "agrees": item.agrees,
+        "seen_in": item.seen_in,
+        "consequences": [
+            {
+                "intervention": one.intervention,
+                "predicted": one.predicted,
+                "observed": one.observed,
+            }
+            for one in item.consequences
+        ],
+    }
+
+
+def _verified_norm(item: VerifiedNorm) -> Json:
+    return {
+        "name": item.name,
+        "module": item.module,
+        "agrees": item.agrees,
+        "checks": [
+            {
+                "fact": check.fact,
+                "reported": check.reported,
+                "observed": check.observed,
+                "agrees": check.agrees,
+            }
+            for check in item.checks
+        ],
+    }
+
+
+def _not_checked(item: NotChecked) -> Json:
+    return {"what": item.what, "reason": item.reason}

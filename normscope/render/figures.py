@@ -13,6 +13,13 @@ def human_count(count: int) -> str:
     return str(count)
 
 
+def human_bytes(count: int) -> str:
+    """Return a size with three digits and its unit: 90.9 MB, 11.4 KB, 12 bytes."""
+    text = human_count(count)
+    number, unit = text.rstrip("TBMK"), text[len(text.rstrip("TBMK")) :]
+    return f"{number} {'GB' if unit == 'B' else f'{unit}B'}" if unit else counted(count, "byte")
+
+
 def index_ranges(indices: Iterable[int]) -> str:
     """Return indices as ranges: `0, 2-11`."""
     return ", ".join(
@@ -33,8 +40,8 @@ def _runs(indices: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return `1 block`, `12 blocks`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """Return `1 block`, `12 blocks`, `1,200 tokens`."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def one_of(words: Iterable[str]) -> str:

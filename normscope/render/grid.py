@@ -162,4 +162,5 @@ def _set(row: Row, columns: _Columns) -> Iterator[Text]:
 def _wrapped(text: str, room: int | None) -> list[str]:
     if room is None or cell_len(text) <= room:
         return [text]
-    return textwrap.wrap(text, max(room, 1), break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(text, max(room, 1), break_long_words=False, break_on_hyphens=False)
+    return lines or [""]  # nothing is left of blanks

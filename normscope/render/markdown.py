@@ -11,7 +11,7 @@ from normscope.render.figures import counted
 from normscope.render.footnotes import marked
 from normscope.render.norm_rows import norm_rows
 from normscope.render.norms import columns_of, heading_of
-from normscope.render.overview import COLUMNS, overview_row
+from normscope.render.overview import any_verified, overview_columns, overview_row
 from normscope.render.page import PLAIN
 from normscope.render.stack_summary import BranchSummary, StackSummary, calls_text
 from normscope.render.summary import Summary, summarize
@@ -28,18 +28,19 @@ def render_markdown(inspection: Inspection) -> str:
     paragraphs = (
         f"### {escaped(summary.class_name)} · {code(summary.target)}",
         _verdict(summary),
-        _table(("stack", "blocks", "branch", "placement", "formula", "norms"), _rows(summary)),
-        _list(_points(summary, inspection)),
+        table(("stack", "blocks", "branch", "placement", "formula", "norms"), _rows(summary)),
+        listed(_points(summary, inspection)),
     )
-    return _joined(paragraphs)
+    return joined(paragraphs)
 
 
 def render_markdown_overview(answers: Sequence[Answer]) -> str:
     """Return the comparison of several targets, and why some have no answer."""
-    rows = [_overview_cells(answer) for answer in answers]
+    verified = any_verified(answers)
+    rows = [_overview_cells(answer, verified=verified) for answer in answers]
     failures = (answer for answer in answers if isinstance(answer, Uninspectable))
-    reasons = _list(f"{code(visible(f.target))}: {escaped(visible(f.message))}" for f in failures)
-    return _joined((_table(COLUMNS, rows), reasons))
+    reasons = listed(f"{code(visible(f.target))}: {escaped(visible(f.message))}" for f in failures)
+    return joined((table(overview_columns(verified=verified), rows), reasons))
 
 
 def render_markdown_norms(inspection: Inspection) -> str:
@@ -50,7 +51,7 @@ def render_markdown_norms(inspection: Inspection) -> str:
     columns = columns_of(rows)
     cells = [(code(row.name), *(escaped(fact(row)) for _, fact in columns)) for row in rows]
     heading = (escaped(text) for text in heading_of(inspection, rows))
-    return _joined((*heading, _table(("name", *(name for name, _ in columns)), cells)))
+    return joined((*heading, table(("name", *(name for name, _ in columns)), cells)))
 
 
 def render_markdown_blocks(inspection: Inspection) -> str:
@@ -66,7 +67,7 @@ def render_markdown_blocks(inspection: Inspection) -> str:
         for block in inspection.blocks
         for branch in block.branches
     ]
-    return _joined((_table(("block", "branch", "placement", "formula", "norms"), rows),))
+    return joined((table(("block", "branch", "placement", "formula", "norms"), rows),))
 
 
 def render_markdown_explanation(inspection: Inspection, block: BlockReport) -> str:
@@ -100,15 +101,18 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
-def _joined(paragraphs: Iterable[str]) -> str:
+def joined(paragraphs: Iterable[str]) -> str:
+    """Return paragraphs as one text; empty ones are left out."""
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph) + "\n"
 
 
-def _list(items: Iterable[str]) -> str:
+def listed(items: Iterable[str]) -> str:
+    """Return a bullet list."""
     return "\n".join(f"- {item}" for item in items)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; without rows there is none."""
     if not rows:
         return ""
     lines = (header, ["---"] * len(header), *rows)
@@ -172,6 +176,6 @@ def _unsure(inspection: Inspection) -> Iterator[str]:
         yield f"warning: {escaped(visible(warning))}"
 
 
-def _overview_cells(answer: Answer) -> tuple[str, ...]:
-    target, *rest = overview_row(answer)
+def _overview_cells(answer: Answer, *, verified: bool) -> tuple[str, ...]:
+    target, *rest = overview_row(answer, verified=verified)
     return (code(target), *map(escaped, rest))

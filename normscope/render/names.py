@@ -9,16 +9,20 @@ from normscope.render.visible import visible
 def within_block(name: str, block: str) -> str:
     """Return `name` relative to `block`.
 
-    What the block's own forward writes out is `self:RMSNorm`; a module that stands elsewhere keeps
-    its path, with `*` in place of the block's number.
+    What the block's own forward writes out is `self:RMSNorm`. What the next block of the list
+    begins with is `next block's input_layernorm`. A module that stands elsewhere keeps its path,
+    with `*` in place of the block's number.
     """
     if name.startswith(f"{block}."):
         return visible(name[len(block) + 1 :])
     if name.startswith(f"{block}:"):
         return visible(f"self{name[len(block) :]}")
-    number = block.rpartition(".")[2]
+    stack, _, number = block.rpartition(".")
     if not number.isdecimal():
         return visible(name)
+    following = f"{stack}.{int(number) + 1}".lstrip(".")
+    if name.startswith((f"{following}.", f"{following}:")):
+        return f"next block's {within_block(name, following)}"
     return visible(".".join("*" if part == number else part for part in name.split(".")))
 
 

@@ -8,27 +8,44 @@ from normscope.render.grid import Cell, Entry, laid_out
 from normscope.render.page import Page, to_text
 from normscope.render.styles import FORMULA, QUIET, placement_style
 from normscope.render.summary import Summary, summarize
+from normscope.render.verified import agreement
 from normscope.render.visible import visible
 from normscope.render.words import SITE_ROLES
 
-COLUMNS = ("target", "placement", "formula", "norm", "eps", "gain", "final norm")
+_COLUMNS = ("target", "placement", "formula", "norm", "eps", "gain", "final norm")
 
 
 def render_overview(answers: Sequence[Answer], page: Page) -> str:
     """Return the comparison table, a row a target, in the order of the answers."""
-    rows = [overview_row(answer) for answer in answers]
+    verified = any_verified(answers)
+    rows = [overview_row(answer, verified=verified) for answer in answers]
     entries = [_entry(answer, row) for answer, row in zip(answers, rows, strict=True)]
-    header = _row(*(Cell(name, QUIET) for name in COLUMNS))
+    header = _row(*(Cell(name, QUIET) for name in overview_columns(verified=verified)))
     return to_text(laid_out(entries, width=page.width, header=header), page)
 
 
-def overview_row(answer: Answer) -> tuple[str, ...]:
+def any_verified(answers: Sequence[Answer]) -> bool:
+    """Tell whether the table needs the column that says what is verified."""
+    return any(
+        isinstance(answer, Inspection) and answer.verification is not None for answer in answers
+    )
+
+
+def overview_columns(*, verified: bool) -> tuple[str, ...]:
+    """Return the names of the columns."""
+    return (*_COLUMNS, "verified") if verified else _COLUMNS
+
+
+def overview_row(answer: Answer, *, verified: bool) -> tuple[str, ...]:
     """Return what the columns say of one target."""
     target = visible(answer.target)
+    last = ("",) if verified else ()
     if isinstance(answer, Uninspectable):
-        return (target, "not inspected", answer.kind.value, "", "", "", "")
+        return (target, "not inspected", answer.kind.value, "", "", "", "", *last)
     summary = summarize(answer)
-    return (target, summary.placement.value, _formula(summary), *_norms(answer))
+    if answer.verification is not None:
+        last = (agreement(answer.verification),)
+    return (target, summary.placement.value, _formula(summary), *_norms(answer), *last)
 
 
 def _formula(summary: Summary) -> str:

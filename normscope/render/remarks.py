@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from normscope.inspection import Inspection, NormReport, Placement, Role, StackReport
 from normscope.render.figures import all_of, counted
 from normscope.render.names import siblings_as_one
+from normscope.render.stored_remarks import adapter_remarks, stored_remarks
 from normscope.render.visible import visible
 from normscope.render.words import role_word
 
@@ -21,6 +22,8 @@ def remarks_on(inspection: Inspection) -> tuple[str, ...]:
         *_uneven_eps(inspection.norms),
         *_never_run(inspection),
         *_towers(inspection.towers),
+        *adapter_remarks(inspection.adapter),
+        *stored_remarks(inspection.stored, inspection.model.dtype),
     )
 
 

@@ -12,7 +12,7 @@ from normscope.render.page import Page, to_text
 from normscope.render.statistics_summary import heading_lines, spaced
 from normscope.render.statistics_words import figure, norm_title, token_label
 from normscope.render.styles import PATH, QUIET
-from normscope.statistics import NormStatistics, Statistics, Token, greatest, summarize
+from normscope.statistics import NormStatistics, Statistics, greatest, summarize
 
 _SHADES = ".:-=+*%@"
 _STYLES = ("blue", "cyan", "cyan", "green", "green", "yellow", "yellow", "red")
@@ -22,6 +22,8 @@ _OUTLYING = 100.0
 _INDENT = 2
 _FEWEST_COLUMNS = 16
 _WIDEST_CELL = 3
+_MOST_MARKED = 40
+"""Tokens that are named where not all are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +66,9 @@ def _has_tokens(norm: NormStatistics) -> bool:
 
 def _picture(norms: Sequence[NormStatistics], statistics: Statistics, page: Page) -> list[Text]:
     tokens = statistics.tokens_of(norms[0])
-    names = [norm_title(norm) for norm in norms]
+    names, prefix = _names(norms, len(tokens), page)
     margin = max(cell_len(name) for name in names)
-    room = None if page.width is None else page.width - margin - _INDENT - 2
+    room = _room(margin, page)
     per_column = _tokens_per_column(len(tokens), room)
     width = _cell_width(math.ceil(len(tokens) / per_column), room)
     scale = _scale_of(norms)
@@ -75,6 +77,8 @@ def _picture(norms: Sequence[NormStatistics], statistics: Statistics, page: Page
         heading += f" of the {norms[0].stream}"
     if per_column > 1:
         heading += f" (the largest of {per_column} tokens a column)"
+    if prefix:
+        heading += f"; the names begin with {prefix}"
     return [
         *paragraph(heading, width=page.width, indent=_INDENT, style=PATH),
         Text(" " * (_INDENT + margin + 2) + _ruler(len(tokens), per_column, width), style=QUIET),
@@ -83,8 +87,48 @@ def _picture(norms: Sequence[NormStatistics], statistics: Statistics, page: Page
             for name, norm in zip(names, norms, strict=True)
         ),
         *_legend(scale, page),
-        *_token_lines(tokens, statistics, page),
+        *_token_lines(_named_tokens(norms, len(tokens), per_column), statistics, norms[0], page),
     ]
+
+
+def _names(norms: Sequence[NormStatistics], tokens: int, page: Page) -> tuple[list[str], str]:
+    """Return the names, without the path that all share where tokens lack the room."""
+    names = [norm_title(norm) for norm in norms]
+    room = _room(max(cell_len(name) for name in names), page)
+    shared = _shared_path(names)
+    if room is None or tokens <= room or not shared:
+        return names, ""
+    return [name.removeprefix(shared) for name in names], shared
+
+
+def _shared_path(names: Sequence[str]) -> str:
+    """Return the path that all names begin with, up to its last dot."""
+    first, *others = (name.split(".")[:-1] for name in names)
+    count = 0
+    while (
+        count < len(first) and others and all(o[: count + 1] == first[: count + 1] for o in others)
+    ):
+        count += 1
+    return "".join(f"{piece}." for piece in first[:count])
+
+
+def _room(margin: int, page: Page) -> int | None:
+    return None if page.width is None else page.width - margin - _INDENT - 2
+
+
+def _named_tokens(norms: Sequence[NormStatistics], tokens: int, per_column: int) -> list[int]:
+    """Return all tokens; where they share columns, those that are marked in some row."""
+    if per_column == 1:
+        return list(range(tokens))
+    return sorted({index for norm in norms for index in _marked(norm)})
+
+
+def _marked(norm: NormStatistics) -> Iterator[int]:
+    values = norm.before.variance if norm.before is not None else ()
+    usual = summarize(values).median
+    for index, value in enumerate(values):
+        if not math.isfinite(value) or (usual > 0 and value > _OUTLYING * usual):
+            yield index
 
 
 def _tokens_per_column(tokens: int, room: int | None) -> int:
@@ -159,15 +203,21 @@ def _legend(scale: _Scale, page: Page) -> list[Text]:
     return _packed([*shades, outlier], page, style=QUIET)
 
 
-def _token_lines(tokens: Sequence[Token], statistics: Statistics, page: Page) -> list[Text]:
-    """Name the tokens by their column."""
+def _token_lines(
+    named: Sequence[int], statistics: Statistics, norm: NormStatistics, page: Page
+) -> list[Text]:
+    """Name tokens by their number along the columns."""
+    tokens = statistics.tokens_of(norm)
     several = statistics.input.sequences > 1
-    places = (f"{index}=" if several else "" for index in range(len(tokens)))
+    every = len(named) == len(tokens)
+    shown = named if every else named[:_MOST_MARKED]
     labels = [
-        place + token_label(token, several=several)
-        for place, token in zip(places, tokens, strict=True)
+        (f"{index}=" if several else "") + token_label(tokens[index], several=several)
+        for index in shown
     ]
-    return _packed(["tokens:", *labels], page)
+    if len(shown) < len(named):
+        labels.append(f"and {len(named) - len(shown):,} more")
+    return _packed(["tokens:" if every else "marked tokens:", *labels], page) if labels else []
 
 
 def _packed(pieces: Sequence[str], page: Page, *, style: str = "") -> list[Text]:

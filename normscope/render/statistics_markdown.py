@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from normscope.render.markdown import code, escaped
+from normscope.render.statistics_float16 import float16_sentence
 from normscope.render.statistics_stream import growth_sentence, stream_growth
 from normscope.render.statistics_words import (
     entry_labels,
@@ -12,7 +13,7 @@ from normscope.render.statistics_words import (
     rows_remark,
 )
 from normscope.render.visible import visible
-from normscope.statistics import NormStatistics, Statistics, summarize
+from normscope.statistics import NormStatistics, Statistics
 
 _COLUMNS = ("norm", "median before", "max before", "at", "median after", "max after", "at", "")
 
@@ -21,9 +22,11 @@ def render_statistics_markdown(statistics: Statistics) -> str:
     """Return the default view as markdown: variances, one row a norm."""
     model, inputs = heading_words(statistics)
     growths = stream_growth(statistics)
+    fit = float16_sentence(statistics)
     points = [
         *(f"{item.code}: {escaped(visible(item.message))}" for item in statistics.findings),
         *(f"{code(visible(item.stack))}: {growth_sentence(item)}" for item in growths),
+        *([escaped(fit)] if fit else []),
     ]
     paragraphs = (
         f"### {escaped(visible(statistics.model.class_name))} · {code(visible(statistics.target))}",
@@ -48,7 +51,7 @@ def _cells(statistics: Statistics, norm: NormStatistics) -> Iterator[str]:
         if moments is None:
             yield from ("", "", "")
             continue
-        summary = summarize(moments.variance)
+        summary = moments.summary()
         yield figure(summary.median)
         yield figure(summary.maximum)
         yield "" if summary.at_token is None else escaped(labels[summary.at_token])

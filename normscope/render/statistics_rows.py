@@ -1,13 +1,17 @@
-"""Statistics -> one line a row, as CSV or JSON lines: every row of every norm."""
+"""The rows of a run -> one line a row, as CSV or JSON lines, token by token."""
 
 import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
 
-from normscope.render.documents import Json
+from normscope.activations.chunks import Chunk, Columns
+from normscope.activations.row_table import RowTable, RowTables
+from normscope.render.plain import Json
 from normscope.render.statistics_documents import nine_digits
-from normscope.statistics import Moments, NormStatistics, Statistics, Token
+from normscope.statistics import Token
 
 _QUANTITIES = ("mean", "variance", "peak", "peak_channel")
 COLUMNS = (
@@ -23,50 +27,44 @@ COLUMNS = (
     "special",
     "row",
     *(f"{point}_{quantity}" for point in ("before", "after") for quantity in _QUANTITIES),
+    "normalized_mean",
+    "normalized_variance",
 )
 
 
-def render_statistics_csv(statistics: Statistics) -> str:
-    """Return a header and one line a row; what is not known is left empty."""
+def csv_of_rows(rows: RowTable, *, header: bool) -> str:
+    """Return one line a row, below a header; what is not known is left empty."""
     target = io.StringIO()
     writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_rows(statistics))
+    if header:
+        writer.writeheader()
+    writer.writerows(_lines(rows))
     return target.getvalue()
 
 
-def render_statistics_rows(statistics: Statistics) -> str:
+def json_lines_of_rows(rows: RowTable) -> str:
     """Return one JSON object a row."""
-    lines = (json.dumps(row, sort_keys=True, allow_nan=False) for row in _rows(statistics))
+    lines = (json.dumps(row, sort_keys=True, allow_nan=False) for row in _lines(rows))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _rows(statistics: Statistics) -> Iterator[dict[str, Json]]:
-    for norm in statistics.norms:
-        before, after = norm.every_before or norm.before, norm.every_after or norm.after
-        if before is None or after is None:
-            continue
-        tokens = statistics.tokens_of(norm)
-        for index in range(len(before.mean)):
-            token, row = _place(norm, tokens, index)
-            yield {
-                "norm": norm.name,
-                "call": norm.call,
-                "role": norm.role.value,
-                "kind": norm.kind,
-                "stream": norm.stream or None,
-                **_token(token),
-                "row": row,
-                **_point("before", before, index),
-                **_point("after", after, index),
-            }
-
-
-def _place(norm: NormStatistics, tokens: tuple[Token, ...], index: int) -> tuple[Token | None, int]:
-    """Return the token that a row belongs to, and which of its rows it is."""
-    if norm.rows_per_token is None:
-        return None, index
-    return tokens[index // norm.rows_per_token], index % norm.rows_per_token
+def _lines(rows: RowTable) -> Iterator[dict[str, Json]]:
+    before, after = _numbers("before", rows.before), _numbers("after", rows.after)
+    places = zip(rows.norm.tolist(), rows.row.tolist(), before, after, _scaled(rows), strict=True)
+    for index, (number, row, in_numbers, out_numbers, scaled) in enumerate(places):
+        norm = rows.norms[number]
+        yield {
+            "norm": norm.name,
+            "call": norm.call,
+            "role": norm.role.value,
+            "kind": norm.kind,
+            "stream": norm.stream or None,
+            **_token(rows.token_at(index)),
+            "row": row,
+            **in_numbers,
+            **out_numbers,
+            **scaled,
+        }
 
 
 def _token(token: Token | None) -> dict[str, Json]:
@@ -81,10 +79,43 @@ def _token(token: Token | None) -> dict[str, Json]:
     }
 
 
-def _point(name: str, moments: Moments, index: int) -> dict[str, Json]:
-    return {
-        f"{name}_mean": nine_digits(moments.mean[index]),
-        f"{name}_variance": nine_digits(moments.variance[index]),
-        f"{name}_peak": nine_digits(moments.peak[index]),
-        f"{name}_peak_channel": moments.peak_channel[index],
-    }
+def _numbers(point: str, columns: Columns) -> Iterator[dict[str, Json]]:
+    names = [f"{point}_{quantity}" for quantity in _QUANTITIES]
+    quantities = (columns.mean, columns.variance, columns.peak, columns.channel)
+    for *values, channel in zip(*(values.tolist() for values in quantities), strict=True):
+        numbers = [*(nine_digits(value) for value in values), channel]
+        yield dict(zip(names, numbers, strict=True))
+
+
+def _scaled(rows: RowTable) -> Iterator[dict[str, Json]]:
+    scaled = (rows.scaled.mean.tolist(), rows.scaled.variance.tolist(), rows.has_scaled.tolist())
+    for mean, variance, known in zip(*scaled, strict=True):
+        yield {
+            "normalized_mean": nine_digits(mean) if known else None,
+            "normalized_variance": nine_digits(variance) if known else None,
+        }
+
+
+@dataclass(slots=True)
+class TextWriter:
+    """Writes the rows of a run as they come."""
+
+    file: BinaryIO
+    as_csv: bool
+    _tables: RowTables = field(default_factory=RowTables)
+    _begun: bool = False
+
+    def write(self, chunk: Chunk) -> None:
+        """Write the rows of a chunk."""
+        rows = self._tables.table_of(chunk)
+        text = (
+            csv_of_rows(rows, header=not self._begun) if self.as_csv else json_lines_of_rows(rows)
+        )
+        self.file.write(text.encode())
+        self._begun = True
+
+    def finish(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing waits elsewhere."""

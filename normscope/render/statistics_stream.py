@@ -26,6 +26,8 @@ class StreamGrowth:
     """Variance of the median token before the block's first norm."""
     largest: tuple[float, ...]
     """The largest variance of any token before any norm of the block."""
+    stream: str = ""
+    """Which tokens flow in it, where a model has tokens on both sides."""
 
     def factor(self) -> float:
         """Return the mean growth of the median token's variance from one place to the next."""
@@ -49,10 +51,10 @@ def stream_growth(statistics: Statistics) -> tuple[StreamGrowth, ...]:
     """
     found: list[StreamGrowth] = []
     readable = [norm for norm in statistics.norms if _reads_the_stream(norm)]
-    for (stack, _stream), norms in groupby(_with_stacks(readable), key=lambda item: item[0]):
+    for (stack, stream), norms in groupby(_with_stacks(readable), key=lambda item: item[0]):
         blocks = list(_by_block(norm for _, norm in norms))
         if len(blocks) > 1:
-            found.append(_growth(stack, blocks))
+            found.append(_growth(stack, stream, blocks))
     return tuple(found)
 
 
@@ -83,18 +85,17 @@ def _by_block(norms: Iterator[NormStatistics]) -> Iterator[list[NormStatistics]]
         yield list(block)
 
 
-def _growth(stack: str, blocks: Sequence[Sequence[NormStatistics]]) -> StreamGrowth:
-    variances = [[_variance(norm) for norm in block] for block in blocks]
+def _growth(stack: str, stream: str, blocks: Sequence[Sequence[NormStatistics]]) -> StreamGrowth:
+    variances = [
+        [norm.before.summary() for norm in block if norm.before is not None] for block in blocks
+    ]
     return StreamGrowth(
         stack=stack,
+        stream=stream,
         places=tuple(block[0].block or block[0].name for block in blocks),
-        usual=tuple(summarize(block[0]).median for block in variances),
-        largest=tuple(greatest([greatest(values) for values in block]) for block in variances),
+        usual=tuple(block[0].median for block in variances),
+        largest=tuple(greatest([item.maximum for item in block]) for block in variances),
     )
-
-
-def _variance(norm: NormStatistics) -> tuple[float, ...]:
-    return norm.before.variance if norm.before is not None else (math.nan,)
 
 
 def bars(values: Sequence[float], *, low: float, high: float, most: int | None) -> str:

@@ -3,18 +3,21 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from normscope.render.footnotes import marked
 from normscope.render.grid import Cell, Entry, Row, laid_out, paragraph
 from normscope.render.names import within_block
 from normscope.render.page import Page, to_text
+from normscope.render.statistics_float16 import float16_sentence
 from normscope.render.statistics_stream import (
     StreamGrowth,
     bars,
     growth_sentence,
     stream_growth,
 )
+from normscope.render.statistics_verified import verified_words
 from normscope.render.statistics_words import (
     entry_labels,
     figure,
@@ -25,7 +28,7 @@ from normscope.render.statistics_words import (
 from normscope.render.styles import NOTE, PATH, QUIET, TITLE
 from normscope.render.visible import visible
 from normscope.render.words import role_word
-from normscope.statistics import Moments, NormStatistics, Statistics, summarize
+from normscope.statistics import Moments, NormStatistics, Statistics
 
 _INDENT = 2
 _NUMBERS = ("median", "p99", "max")
@@ -36,6 +39,7 @@ def render_statistics(statistics: Statistics, page: Page) -> str:
     sections = (
         heading_lines(statistics, page),
         _finding_lines(statistics, page),
+        _verified_lines(statistics, page),
         _stream_lines(statistics, page),
         _norm_lines(statistics, page),
     )
@@ -47,11 +51,14 @@ def heading_lines(statistics: Statistics, page: Page) -> list[Text]:
     model, inputs = heading_words(statistics)
     title = Text(visible(statistics.model.class_name), style=TITLE)
     target = visible(statistics.target)
-    named = f"{target}   {model}" if target != statistics.model.class_name else model
+    pieces = [target, model] if target != statistics.model.class_name else [model]
+    named = "   ".join(pieces)
     lines = [title.append(f"   {named}", style="not bold")]
     if page.width is not None and lines[0].cell_len > page.width:
         lines = [Text(visible(statistics.model.class_name), style=TITLE)]
-        lines += paragraph(named, width=page.width, indent=_INDENT)
+        fits = _INDENT + cell_len(named) <= page.width
+        for piece in [named] if fits else pieces:
+            lines += paragraph(piece, width=page.width, indent=_INDENT)
     return [*lines, *paragraph(inputs, width=page.width, indent=_INDENT, style=QUIET)]
 
 
@@ -76,16 +83,31 @@ def _finding_lines(statistics: Statistics, page: Page) -> list[Text]:
     ]
 
 
+def _verified_lines(statistics: Statistics, page: Page) -> list[Text]:
+    """Say how far the recomputed outputs are from the real ones."""
+    sentences = verified_words(statistics)
+    return [
+        line
+        for sentence in sentences
+        for line in paragraph(sentence, width=page.width, indent=_INDENT)
+    ]
+
+
 # The stream.
 
 
 def _stream_lines(statistics: Statistics, page: Page) -> list[Text]:
     growths = stream_growth(statistics)
     lines = [line for growth in growths for line in _growth_lines(growth, page)]
-    if not lines:
-        return []
-    heading = "variance of the stream over depth, on a log scale"
-    return [*paragraph(heading, width=page.width, indent=_INDENT, style=PATH), *lines]
+    if lines:
+        heading = "variance of the stream over depth, on a log scale"
+        lines = [*paragraph(heading, width=page.width, indent=_INDENT, style=PATH), *lines]
+    return [*lines, *_float16_lines(statistics, page)]
+
+
+def _float16_lines(statistics: Statistics, page: Page) -> list[Text]:
+    sentence = float16_sentence(statistics)
+    return paragraph(sentence, width=page.width, indent=_INDENT, hang=2) if sentence else []
 
 
 def _growth_lines(growth: StreamGrowth, page: Page) -> list[Text]:
@@ -175,7 +197,7 @@ def _rows(statistics: Statistics, norm: NormStatistics) -> Iterator[Row]:
 
 
 def _point(word: str, moments: Moments, labels: Sequence[str]) -> Row:
-    summary = summarize(moments.variance)
+    summary = moments.summary()
     numbers = (summary.median, summary.p99, summary.maximum)
     place = labels[summary.at_token] if summary.at_token is not None else ""
     return (

@@ -1,7 +1,8 @@
-"""Statistics -> one row a token for each norm: mean, variance and peak before and after."""
+"""Statistics -> one row a token for each norm: what goes in, what is scaled, what comes out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from normscope.render.grid import Cell, Entry, Row, laid_out, paragraph
@@ -9,10 +10,10 @@ from normscope.render.page import Page, to_text
 from normscope.render.statistics_summary import heading_lines, norm_heading, spaced
 from normscope.render.statistics_words import entry_labels, figure
 from normscope.render.styles import PATH, QUIET
-from normscope.statistics import Moments, NormStatistics, Statistics
+from normscope.statistics import Moments, Normalized, NormStatistics, Statistics, greatest
 
 _INDENT = 2
-_COLUMNS = ("mean", "variance", "peak@channel")
+_COLUMNS = ("mean", "variance", "peak@ch")
 
 
 def render_statistics_tokens(statistics: Statistics, page: Page) -> str:
@@ -26,17 +27,70 @@ def _norm_lines(statistics: Statistics, norm: NormStatistics, page: Page) -> lis
     if norm.before is None or norm.after is None:
         return heading
     labels = ("", "", *entry_labels(statistics, norm))
-    rows = _aligned([_SIDES, (*_COLUMNS, *_COLUMNS), *_numbers(norm.before, norm.after)])
-    entries = [Entry(lead=(Cell(label), *cells)) for label, cells in zip(labels, rows, strict=True)]
-    return [*heading, *laid_out(entries, width=page.width, indent=_INDENT)]
+    plain = [_SIDES, (*_COLUMNS, *_COLUMNS), *_numbers(norm.before, norm.after)]
+    if norm.normalized is None:
+        return [*heading, *_tables(labels, plain, page)]
+    full = list(_with_normalized(plain, norm.normalized))
+    if _has_room(labels, full, page):
+        return [*heading, *_table(labels, full, page)]
+    words = paragraph(_in_words(norm.normalized), width=page.width, indent=_INDENT, hang=_INDENT)
+    return [*heading, *words, *_tables(labels, plain, page)]
 
 
-_SIDES = ("", "", "before", "", "", "after")
+_SIDES = ("before", "", "", "after", "", "")
+_GAP = 2
+"""At least, between two columns."""
+
+
+def _tables(labels: Sequence[str], rows: list[tuple[str, ...]], page: Page) -> list[Text]:
+    """Set one table, or where that is too wide one of what goes in above one of what comes out."""
+    if _has_room(labels, rows, page):
+        return _table(labels, rows, page)
+    half = len(_COLUMNS)
+    halves = ([row[:half] for row in rows], [row[half:] for row in rows])
+    return [line for part in halves for line in _table(labels, part, page)]
+
+
+def _table(labels: Sequence[str], rows: list[tuple[str, ...]], page: Page) -> list[Text]:
+    entries = [
+        Entry(lead=(Cell(label), *cells))
+        for label, cells in zip(labels, _aligned(rows), strict=True)
+    ]
+    return laid_out(entries, width=page.width, indent=_INDENT)
+
+
+def _has_room(labels: Sequence[str], rows: Sequence[tuple[str, ...]], page: Page) -> bool:
+    columns = (tuple(labels), *zip(*rows, strict=True))
+    widths = [max(map(cell_len, column)) for column in columns]
+    narrowest = _INDENT + sum(widths) + _GAP * (len(widths) - 1)
+    return page.width is None or narrowest <= page.width
 
 
 def _numbers(before: Moments, after: Moments) -> Iterator[tuple[str, ...]]:
     for index in range(len(before.mean)):
         yield (*_of(before, index), *_of(after, index))
+
+
+def _with_normalized(
+    rows: Sequence[tuple[str, ...]], normalized: Normalized
+) -> Iterator[tuple[str, ...]]:
+    """Put two columns in the middle."""
+    points = zip(normalized.mean, normalized.variance, strict=True)
+    numbers = ((figure(mean), figure(variance)) for mean, variance in points)
+    middle = (("normalized", ""), ("mean", "variance"), *numbers)
+    half = len(_COLUMNS)
+    for row, between in zip(rows, middle, strict=True):
+        yield (*row[:half], *between, *row[half:])
+
+
+def _in_words(normalized: Normalized) -> str:
+    """Say between what the tokens lie, where the page has no room for two more columns."""
+    return f"normalized: mean {_range(normalized.mean)}, variance {_range(normalized.variance)}"
+
+
+def _range(values: Sequence[float]) -> str:
+    ends = figure(min(values)), figure(greatest(values))
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def _of(moments: Moments, index: int) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ def entry_labels(statistics: Statistics, norm: NormStatistics) -> tuple[str, ...
     """Return what each entry of a norm belongs to: its tokens, or the numbers of its rows."""
     if norm.rows_per_token is None:
         count = len(norm.before.variance) if norm.before is not None else 0
-        return tuple(f"row {index}" for index in range(count))
+        places = range(count) if norm.kept is None else norm.kept.places
+        return tuple(f"row {index}" for index in places)
     several = statistics.input.sequences > 1
     return tuple(token_label(token, several=several) for token in statistics.tokens_of(norm))
 
@@ -65,8 +66,14 @@ def _input_words(statistics: Statistics) -> str:
     facts = statistics.input
     pieces = [counted(facts.sequences, "sequence")]
     if facts.tokens:
-        special = f" ({facts.special} special)" if facts.special else ""
+        among = facts.special and not facts.special_left_out
+        special = f" ({facts.special:,} special)" if among else ""
         pieces.append(counted(facts.tokens, "token") + special)
+    if facts.special and facts.special_left_out:
+        pieces.append(f"{counted(facts.special, 'special token')} left out")
     if facts.padding:
-        pieces.append(f"{facts.padding} of padding left out")
+        pieces.append(f"{facts.padding:,} of padding left out")
+    if statistics.left_out is not None:
+        error = f"{statistics.left_out.quantile_error:.1%}"
+        pieces.append(f"summarized: median and p99 to {error}, all else exact")
     return ", ".join(pieces)

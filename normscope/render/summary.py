@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from normscope.inspection import Inspection, NormReport, Placement, Role
-from normscope.render.figures import counted, human_count
+from normscope.render.figures import counted, human_bytes, human_count
 from normscope.render.footnotes import Footnotes
 from normscope.render.misleading_names import contradiction
 from normscope.render.names import siblings_as_one
@@ -72,8 +72,7 @@ def summarize(inspection: Inspection) -> Summary:
     return Summary(
         class_name=visible(inspection.model.class_name),
         target=_target(inspection),
-        size=f"{human_count(inspection.model.parameters)} parameters, "
-        f"{WEIGHTS.get(inspection.weights, visible(inspection.weights))}",
+        size=f"{human_count(inspection.model.parameters)} parameters, {_weights(inspection)}",
         placement=inspection.placement,
         verdict=_verdict(inspection),
         norms_of_blocks=_norms_of_blocks(of_blocks, "N =" if around else "norms inside:"),
@@ -83,6 +82,15 @@ def summarize(inspection: Inspection) -> Summary:
         remarks=remarks_on(inspection),
         footnotes=footnotes.sentences,
     )
+
+
+def _weights(inspection: Inspection) -> str:
+    """Return how much of the weights was read."""
+    said = WEIGHTS.get(inspection.weights, visible(inspection.weights))
+    stored = inspection.stored
+    if stored is None:
+        return said
+    return f"{said} ({human_bytes(stored.bytes_read)} of {human_bytes(stored.file_bytes)})"
 
 
 def _target(inspection: Inspection) -> str:

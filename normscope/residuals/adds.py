@@ -117,10 +117,17 @@ def _can_add(graph: Graph, node: Node, skip: int, branch: int) -> bool:
     """A skip may be a learned query or latent, as it is stored; a branch is computed."""
     return (
         len(node.shape) > 1
-        and graph.nodes[skip].shape == graph.nodes[branch].shape == node.shape
+        and _sizes(graph, skip) == _sizes(graph, branch) == _sizes(graph, node.index)
         and is_activation(graph, branch)
         and (is_activation(graph, skip) or graph.depends_on_weight[skip])
     )
+
+
+def _sizes(graph: Graph, index: int) -> tuple[int, ...]:
+    """Return a shape without leading ones: [1, n, d] + [n, d] is an addition of equals."""
+    shape = graph.nodes[index].shape
+    first = next((axis for axis, size in enumerate(shape) if size != 1), len(shape))
+    return shape[first:]
 
 
 def _residual(

@@ -47,6 +47,13 @@ class Ancestry:
 
 def nodes_between(graph: Graph, start: int, end: int) -> frozenset[int]:
     """Return the nodes on the paths from `start` (left out) to `end` (included)."""
+    known = graph.paths.get((start, end))
+    if known is None:
+        known = graph.paths[start, end] = _nodes_between(graph, start, end)
+    return known
+
+
+def _nodes_between(graph: Graph, start: int, end: int) -> frozenset[int]:
     above: set[int] = {end}
     heap = [-end]
     backward: list[int] = []

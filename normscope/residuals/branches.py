@@ -6,7 +6,7 @@ from normscope.graph import Graph, Node
 from normscope.operations import NORMALIZE, mixes
 from normscope.residuals.adds import ResidualAdd
 from normscope.residuals.ancestry import nodes_between
-from normscope.residuals.kinds import BranchKind, branch_kind
+from normscope.residuals.kinds import BranchKind, branch_kind, own_nodes
 from normscope.residuals.steps import Step, StepKind, is_activation, steps_back
 
 _OUTPUT_STEPS = 24
@@ -31,6 +31,8 @@ class Branch:
     """Its last value: an operand of the sum, or of a sum of parallel branches."""
     nodes: frozenset[int]
     """All nodes on the way from the stream (left out) to `output`."""
+    own: frozenset[int]
+    """Those of them that no other residual add on the way computed."""
     kind: BranchKind
     entries: tuple[Entry, ...]
     tail: tuple[Step, ...]
@@ -57,11 +59,16 @@ def branches_of(graph: Graph, add: ResidualAdd, sums: frozenset[int]) -> tuple[B
 def _branch(
     graph: Graph, add: ResidualAdd, output: int, nodes: frozenset[int], sums: frozenset[int]
 ) -> Branch:
+    own = own_nodes(graph, nodes, sums)
     entries = branch_entries(graph, add, nodes)
+    # What another stream begins with where the two part is no entry of this branch.
+    entries = tuple(entry for entry in entries if entry.node in own) or entries
+    entries = _without_side_entries(graph, entries, own)
     return Branch(
         add=add,
         output=output,
         nodes=nodes,
+        own=own,
         kind=branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries), sums),
         entries=entries,
         tail=branch_tail(graph, add, output, nodes),
@@ -69,21 +76,25 @@ def _branch(
 
 
 def _parallel_outputs(
-    graph: Graph, add: ResidualAdd, nodes: frozenset[int], sums: frozenset[int]
+    graph: Graph, add: ResidualAdd, nodes: frozenset[int], sums: frozenset[int], depth: int = 0
 ) -> list[int]:
     """Split a branch that is itself a sum, written where the residual add is, into its addends.
 
     A sum inside a deeper module (routed and shared experts) is part of one branch; so is a sum of
-    two computations of one kind.
+    two computations of one kind, and with it any sum of more parts than there are kinds.
     """
-    node = _summing(graph, add, add.branch, nodes)
+    node = _summing(graph, add, add.branch, nodes) if depth < len(BranchKind) else None
     if node is None:
         return [add.branch]
     parts = [
         part
         for operand in node.operands
         for part in _parallel_outputs(
-            graph, _with_branch(add, operand), nodes_between(graph, add.stream, operand), sums
+            graph,
+            _with_branch(add, operand),
+            nodes_between(graph, add.stream, operand),
+            sums,
+            depth + 1,
         )
     ]
     kinds = [_kind_of_part(graph, add, part, sums) for part in parts]
@@ -153,6 +164,36 @@ def branch_entries(graph: Graph, add: ResidualAdd, nodes: frozenset[int]) -> tup
         norms[index] = passed | {index} if is_norm else passed
         bare[index] = open_path and not is_norm
     return tuple(entries)
+
+
+def _without_side_entries(
+    graph: Graph, entries: tuple[Entry, ...], own: frozenset[int]
+) -> tuple[Entry, ...]:
+    """Leave out the normalized entries that only prepare what the others read beside the stream.
+
+    The queries of SAM 3's detector get a position that was computed from their normalized values.
+    """
+    direct = tuple(entry for entry in entries if entry.bare)
+    nodes = {entry.node for entry in direct}
+    if not direct or any(
+        not entry.bare and not _ends_in(graph, entry.node, nodes, own) for entry in entries
+    ):
+        return entries
+    return direct
+
+
+def _ends_in(graph: Graph, start: int, ends: set[int], own: frozenset[int]) -> bool:
+    """Tell whether every way from a node through the branch passes one of `ends`."""
+    pending, seen = [start], {start}
+    for value in pending:
+        readers = [index for index in graph.consumers[value] if index in own]
+        if not readers:
+            return False
+        for index in readers:
+            if index not in ends and index not in seen:
+                seen.add(index)
+                pending.append(index)
+    return True
 
 
 def branch_tail(

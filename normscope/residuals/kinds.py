@@ -17,6 +17,7 @@ from normscope.operations import (
     SOFTMAX,
     keeps_elements,
 )
+from normscope.residuals.recurrence import recurs, scans
 from normscope.residuals.steps import is_activation, steps_back
 
 _ROUTING = frozenset({"topk", "_grouped_mm", "grouped_mm"})
@@ -51,7 +52,7 @@ def branch_kind(
     `sums` are the residual sums of the graph; attention over values that only come from the sum of
     another stream is cross-attention.
     """
-    ordered = [graph.nodes[index] for index in _own_nodes(graph, nodes, sums)]
+    ordered = [graph.nodes[index] for index in sorted(own_nodes(graph, nodes, sums))]
     operations = {node.operation for node in ordered}
     attends = [node for node in ordered if _attends(graph, node)]
     if attends:
@@ -63,13 +64,24 @@ def branch_kind(
     ):
         if operations & known:
             return kind
+    if recurs(graph, ordered):
+        return BranchKind.RNN
+    if scans(graph, ordered):
+        return BranchKind.SSM if _chooses_its_steps(graph, ordered) else BranchKind.RNN
     routed = any(_is_routed(graph, node) or _uses_chosen_weights(graph, node) for node in ordered)
     if routed or operations & _ROUTING:
         return BranchKind.MOE
     return _channel_kind(graph, ordered, operations, entries)
 
 
-def _own_nodes(graph: Graph, nodes: frozenset[int], sums: frozenset[int]) -> list[int]:
+def _chooses_its_steps(graph: Graph, ordered: list[Node]) -> bool:
+    """Tell the scan of a selective state space, whose step sizes are a softplus of the data."""
+    return any(
+        node.operation == "softplus" and is_activation(graph, node.operands[0]) for node in ordered
+    )
+
+
+def own_nodes(graph: Graph, nodes: frozenset[int], sums: frozenset[int]) -> frozenset[int]:
     """Leave out what other residual adds on the way computed: an inner stream, or another one."""
     end = max(nodes, default=-1)
     pending, seen = [end] if nodes else [], {end}
@@ -78,7 +90,7 @@ def _own_nodes(graph: Graph, nodes: frozenset[int], sums: frozenset[int]) -> lis
             if operand in nodes and operand not in sums and operand not in seen:
                 seen.add(operand)
                 pending.append(operand)
-    return sorted(pending)
+    return frozenset(pending)
 
 
 def _channel_kind(
@@ -136,7 +148,10 @@ def _is_behind(graph: Graph, index: int, operations: frozenset[str]) -> bool:
 def _is_crossed(
     graph: Graph, node: Node, stream: int, nodes: frozenset[int], sums: frozenset[int]
 ) -> bool:
-    """Tell whether the values that attention reads come from elsewhere than the stream."""
+    """Tell whether attention reads values that come from elsewhere than the stream it asks for.
+
+    In a reversible pair queries and values all come from the other half: that is no crossing.
+    """
     if node.operation in FUSED_ATTENTION:
         value = node.operand("value") or node.operand("v") or node.operands[-1]
     elif node.operation in SAMPLING:
@@ -145,17 +160,25 @@ def _is_crossed(
         value = next(
             (item for item in node.operands if not _is_probability(graph, item)), node.operands[-1]
         )
+    reading = _comes_from(graph, node.index, stream, nodes, sums)
+    return reading and not _comes_from(graph, value, stream, nodes, sums)
+
+
+def _comes_from(
+    graph: Graph, value: int, stream: int, nodes: frozenset[int], sums: frozenset[int]
+) -> bool:
+    """Tell whether a value is computed from the stream within the branch."""
     pending, seen = [value], {value}
     for current in pending:
         if current == stream:
-            return False
+            return True
         if current in sums or current not in nodes:
             continue
         for operand in graph.nodes[current].operands:
             if operand not in seen:
                 seen.add(operand)
                 pending.append(operand)
-    return True
+    return False
 
 
 def _reads_normalized(graph: Graph, node: Node) -> bool:

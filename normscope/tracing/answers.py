@@ -47,8 +47,10 @@ def _every_index(shape: torch.Size) -> torch.Tensor:
     return torch.ones(shape, dtype=torch.bool).nonzero()
 
 
-def _nonzero(args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
-    places = _every_index(args[0].shape)
+def _nonzero(tensor: torch.Tensor, asked: Asked) -> Answer:
+    places = _every_index(tensor.shape)
+    if asked.chosen_among is not None and tensor.ndim == 1:
+        places = places[: asked.chosen_among]
     if len(places) <= MOST_PLACES:
         return places, "every element"
     # Spread over the whole: the first ones, or one column, may be a border that the code cuts off.
@@ -132,7 +134,6 @@ def _equal(_args: tuple[Any, ...], _kwargs: dict[str, Any]) -> Answer:
 
 
 _ANSWERS: dict[OpOverload, Callable[[tuple[Any, ...], dict[str, Any]], Answer | None]] = {
-    aten.nonzero.default: _nonzero,
     aten.masked_select.default: _masked_select,
     aten.index_put_.default: _index_put,
     aten.index_put.default: _index_put_copy,
@@ -152,6 +153,8 @@ def answer_for(
     """Return the answer for an operation on `meta` that reads content, else None."""
     if overload is aten._local_scalar_dense.default:
         return _scalar(args[0], asked)
+    if overload is aten.nonzero.default:
+        return _nonzero(args[0], asked)
     if overload is aten.index.Tensor:
         return _index(args, kwargs) if any(map(_is_mask, args[1])) else None
     rule = _ANSWERS.get(overload)

@@ -54,7 +54,11 @@ def leaves_meta(kwargs: dict[str, Any]) -> bool:
 
 
 def grows(
-    func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[torch.Tensor]
+    func: OpOverload,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    tensors: list[torch.Tensor],
+    largest: int = LARGEST_RESULT,
 ) -> bool:
     """Tell whether the result is too large to be computed for real (a mask over long sound)."""
     if tensors and max(tensor.numel() for tensor in tensors) < _WORTH_ASKING:
@@ -66,4 +70,4 @@ def grows(
         result = func(*on_meta(args), **on_meta(asked))
     except (RuntimeError, NotImplementedError):  # its shape depends on content
         return False
-    return any(tensor.numel() > LARGEST_RESULT for tensor in tensors_in(result))
+    return any(tensor.numel() > largest for tensor in tensors_in(result))

@@ -81,18 +81,29 @@ def module_tree(root: nn.Module) -> dict[str, Module]:
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors in nested tuples, lists, dicts and dataclasses, in order."""
+    """Return the tensors in nested tuples, lists, dicts and dataclasses, in order."""
+    found: list[torch.Tensor] = []
+    _gather(value, found)
+    return iter(found)
+
+
+_HOLD_NOTHING = frozenset({type(None), bool, int, float, str, torch.dtype, torch.device})
+
+
+def _gather(value: Any, found: list[torch.Tensor]) -> None:
+    if type(value) in _HOLD_NOTHING:
+        return
     if isinstance(value, torch.Tensor):
-        yield value
+        found.append(value)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from tensors_in(item)
+            _gather(item, found)
     elif isinstance(value, tuple | list):
         for item in value:
-            yield from tensors_in(item)
+            _gather(item, found)
     elif is_dataclass(value) and not isinstance(value, type):
         for entry in fields(value):
-            yield from tensors_in(getattr(value, entry.name, None))
+            _gather(getattr(value, entry.name, None), found)
 
 
 @contextmanager

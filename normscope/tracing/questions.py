@@ -23,6 +23,8 @@ class Asked:
     """How many elements were added up in it: the answer where masks are true everywhere."""
     none_true: bool = False
     """Whether the code was told before that no element of the same mask is true."""
+    chosen_among: int | None = None
+    """How many there were to choose from, for a mask of what a top-k chose."""
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class Questions:
             operation=node.operation,
             count=_count_behind(nodes, node),
             none_true=node.operation == "all" and mask in self._none_true,
+            chosen_among=_chosen_among(nodes, node),
         )
 
 
@@ -56,5 +59,20 @@ def _count_behind(nodes: Sequence[Node], node: Node) -> int | None:
             return max(math.prod(source.shape) // max(math.prod(node.shape), 1), 1)
         if node.operation not in _KEEPS_A_COUNT:
             return None
+        node = source
+    return None
+
+
+def _chosen_among(nodes: Sequence[Node], node: Node) -> int | None:
+    """Return how many elements a top-k behind a one-hot mask chose from, if there is one.
+
+    Code may give the mask a place more, for a choice that is never made (DBRX).
+    """
+    for _ in range(2 * _LOOK_BACK):
+        if not node.operands:
+            return None
+        source = nodes[node.operands[0]]
+        if node.operation == "topk":
+            return source.shape[-1]
         node = source
     return None

@@ -6,7 +6,8 @@ nothing moves: the same recorder then sees what really ran.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from normscope.graph import Argument, Assumption, Node, Origin, Source
 from normscope.tracing.answers import answer_for
-from normscope.tracing.devices import grows, leaves_meta, mapped, on_meta, zeros
+from normscope.tracing.devices import LARGEST_RESULT, grows, leaves_meta, mapped, on_meta, zeros
+from normscope.tracing.known_results import KnownResults, argument_key
 from normscope.tracing.modules import CallStack, tensors_in
 from normscope.tracing.questions import Asked, Questions
 from normscope.tracing.schema import Schema, is_factory, schema_of
@@ -25,22 +27,30 @@ from normscope.tracing.values import ValueTable
 if TYPE_CHECKING:
     from types import FrameType
 
+    from normscope.tracing.placed import PlacedParameters
+
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = str(Path(__file__).parent)
 _COPY = torch.ops.aten._to_copy.default
-_SCALAR = torch.ops.aten._local_scalar_dense.default
+_ASKS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default)
 
 
 class Recorder(TorchDispatchMode):
     """Records nodes while it is active; `nodes`, `stack` and `assumptions` are its result."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int = LARGEST_RESULT) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self._largest = largest
         self.nodes: list[Node] = []
         self.stack = CallStack()
         self.assumptions: dict[Assumption, None] = {}
+        self.parameters: PlacedParameters | None = None
         self._values = ValueTable(self._joined_write)
         self._questions = Questions()
+        self._results = KnownResults()
+        self._shared: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        """Shapes and slots, each kept once: a deep model has ten thousand equal ones."""
+        self._arguments: dict[Hashable, dict[str, Argument]] = {}
 
     def __torch_dispatch__(
         self,
@@ -69,6 +79,11 @@ class Recorder(TorchDispatchMode):
 
     def _node_of(self, tensor: torch.Tensor) -> int:
         found = self._values.find(tensor)
+        if found is None and self.parameters is not None:
+            path = self.stack.calls[self.stack.current()].path
+            found = self.parameters.find(tensor, path)
+            if found is not None:
+                self._values.bind(tensor, found)
         return self.leaf(tensor, Origin.CONSTANT, "") if found is None else found
 
     def _joined_write(
@@ -85,7 +100,7 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         tensors = list(tensors_in((args, kwargs)))
         if not any(tensor.is_meta for tensor in tensors):
-            if grows(func, args, kwargs, tensors):
+            if grows(func, args, kwargs, tensors, self._largest):
                 if not tensors:
                     kwargs = {**kwargs, "device": torch.device("meta")}
                 return func(*on_meta(args), **on_meta(kwargs))
@@ -100,7 +115,7 @@ class Recorder(TorchDispatchMode):
             return result
         if schema.written and not _written(schema, args, kwargs).is_meta:
             return self._write_into_real(func, schema, args, kwargs)
-        return func(*on_meta(args), **on_meta(kwargs))
+        return self._results.run(func, schema, args, kwargs)
 
     def _kept_real(
         self, func: OpOverload, tensors: list[torch.Tensor], kwargs: dict[str, Any]
@@ -136,7 +151,7 @@ class Recorder(TorchDispatchMode):
         return twin
 
     def _asked(self, func: OpOverload, tensors: list[torch.Tensor]) -> Asked:
-        if func is not _SCALAR:
+        if func not in _ASKS:
             return Asked()
         return self._questions.about(self.nodes, self._values.find(tensors[0]))
 
@@ -187,7 +202,8 @@ class Recorder(TorchDispatchMode):
                 slots.extend([name] * len(found))
             else:
                 arguments[name] = _plain(value)
-        return tuple(operands), tuple(slots), arguments
+        kept = self._arguments.setdefault(argument_key(arguments), arguments)
+        return tuple(operands), tuple(slots), kept
 
     def _next_ordinal(self) -> int:
         call = self.stack.calls[self.stack.current()]
@@ -209,14 +225,15 @@ class Recorder(TorchDispatchMode):
         source: Source | None = None,
     ) -> int:
         call = self.stack.running[-1] if self.stack.running else 0
+        shape = tuple(tensor.shape)
         self.nodes.append(
             Node(
                 index=len(self.nodes),
                 operation=operation,
                 operands=operands,
-                slots=slots,
-                shape=tuple(tensor.shape),
-                dtype=str(tensor.dtype).removeprefix("torch."),
+                slots=self._shared.setdefault(slots, slots),
+                shape=self._shared.setdefault(shape, shape),
+                dtype=_dtype_name(tensor.dtype),
                 origin=origin,
                 module=self.stack.calls[call].path if self.stack.calls else "",
                 call=call,
@@ -242,7 +259,7 @@ def _plain(value: Any) -> Argument:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, torch.dtype):
-        return str(value).removeprefix("torch.")
+        return _dtype_name(value)
     if isinstance(value, tuple | list) and all(
         item is None or isinstance(item, bool | int | float | str) for item in value
     ):
@@ -256,6 +273,17 @@ def _source() -> Source | None:
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith((_TORCH, _HERE, "<")):
-            return Source(file=file, line=frame.f_lineno, function=frame.f_code.co_qualname)
+            return _source_at(file, frame.f_lineno, frame.f_code.co_qualname)
         frame = frame.f_back
     return None
+
+
+@cache
+def _source_at(file: str, line: int, function: str) -> Source:
+    """Return one object for each line: every block of a stack runs the same ones."""
+    return Source(file=file, line=line, function=function)
+
+
+@cache
+def _dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -18,6 +18,9 @@ class Schema:
     """Names of the arguments that are written in place."""
     returns_argument: bool
     """Whether the result is one of the arguments, written."""
+    decided_by_shapes: bool
+    """Whether shapes, dtypes and numbers decide what the result is on `meta`: an operation of
+    torch's own that writes nothing and returns no view."""
 
 
 @cache
@@ -37,7 +40,13 @@ def schema_of(overload: OpOverload) -> Schema:
         names=tuple(argument.name for argument in schema.arguments),
         written=written,
         returns_argument=bool(written),
+        decided_by_shapes=namespace == "aten" and not _aliases(overload),
     )
+
+
+def _aliases(overload: OpOverload) -> bool:
+    schema = overload._schema
+    return any(value.alias_info is not None for value in (*schema.arguments, *schema.returns))
 
 
 def is_factory(overload: OpOverload) -> bool:

@@ -1,6 +1,7 @@
 """module + inputs -> Graph; the only translator from torch."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -10,31 +11,59 @@ from torch.overrides import TorchFunctionMode
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph, Origin
+from normscope.tracing.autocast import autocast_known_on_meta
+from normscope.tracing.devices import LARGEST_RESULT
+from normscope.tracing.eager import running_eagerly
+from normscope.tracing.halved import graphs_in_half
 from normscope.tracing.mode import evaluating
 from normscope.tracing.modules import module_tree, recorded_calls, tensors_in
+from normscope.tracing.placed import PlacedParameters
 from normscope.tracing.recorder import Recorder
 from normscope.tracing.unrun import graphs_of_unrun
 
 
 def trace_module(
-    module: nn.Module, inputs: Mapping[str, Any], positional: tuple[Any, ...] = ()
+    module: nn.Module,
+    inputs: Mapping[str, Any],
+    positional: tuple[Any, ...] = (),
+    *,
+    as_it_is: bool = False,
+    largest: int = LARGEST_RESULT,
 ) -> Graph:
     """Run one forward pass of `module` and return its dataflow graph.
 
     Modules that the pass did not reach and that could be norms are run by themselves, for
-    `Graph.unrun`. The module runs in eval mode and without gradients, on `meta` or with real
-    weights; its mode is restored. Raises `NormscopeError` of kind `trace_failed` where the forward
-    itself fails.
+    `Graph.unrun`, and one of each class in half precision, for `Graph.halved`. The module runs in
+    eval mode and without gradients, on `meta` or with real weights; its mode is restored. With
+    `as_it_is` the pass has dropout and gradients as the caller has them: that of a training step.
+    A value of more elements than `largest` stays without content, also under real weights.
+    Raises `NormscopeError` of kind `trace_failed` where the forward itself fails.
     """
-    graph = _trace(module, inputs, positional)
-    return replace(graph, unrun=graphs_of_unrun(module, graph.call_counts, _trace))
+    graph = _trace(module, inputs, positional, nullcontext() if as_it_is else None, largest)
+    return replace(
+        graph,
+        unrun=graphs_of_unrun(module, graph.call_counts, _trace),
+        halved=graphs_in_half(module, graph, _trace),
+    )
 
 
-def _trace(module: nn.Module, inputs: Mapping[str, Any], positional: tuple[Any, ...]) -> Graph:
-    recorder = Recorder()
+@contextmanager
+def _at_rest(module: nn.Module) -> Iterator[None]:
+    with evaluating(module), torch.no_grad():
+        yield
+
+
+def _trace(
+    module: nn.Module,
+    inputs: Mapping[str, Any],
+    positional: tuple[Any, ...],
+    mode: AbstractContextManager[None] | None = None,
+    largest: int = LARGEST_RESULT,
+) -> Graph:
+    recorder = Recorder(largest)
     recorder.stack.enter("")
     _add_leaves(recorder, module, inputs, positional)
-    with evaluating(module), torch.no_grad():
+    with mode or _at_rest(module), running_eagerly(), autocast_known_on_meta():
         try:
             with (
                 recorded_calls(module, recorder.stack, recorder.nodes_of),
@@ -66,8 +95,9 @@ def _trace(module: nn.Module, inputs: Mapping[str, Any], positional: tuple[Any, 
 def _add_leaves(
     recorder: Recorder, module: nn.Module, inputs: Mapping[str, Any], positional: tuple[Any, ...]
 ) -> None:
+    placed = recorder.parameters = PlacedParameters(module)
     for name, parameter in module.named_parameters():
-        recorder.leaf(parameter, Origin.PARAMETER, name)
+        placed.leaves[name] = recorder.leaf(parameter, Origin.PARAMETER, name)
     for name, buffer in module.named_buffers():
         recorder.leaf(buffer, Origin.BUFFER, name)
     for position, value in enumerate(positional):

@@ -20,7 +20,7 @@ def graphs_of_unrun(module: nn.Module, ran: Mapping[str, int], trace: _Trace) ->
     """Return the graph of each module that could be a norm and did not run, by its path."""
     graphs: dict[str, Graph] = {}
     for path, child in module.named_modules():
-        if path in ran or not path or not _could_be_a_norm(child):
+        if path in ran or not path or not could_be_a_norm(child):
             continue
         for example in _examples(child):
             try:
@@ -31,7 +31,8 @@ def graphs_of_unrun(module: nn.Module, ran: Mapping[str, int], trace: _Trace) ->
     return graphs
 
 
-def _could_be_a_norm(module: nn.Module) -> bool:
+def could_be_a_norm(module: nn.Module) -> bool:
+    """Tell whether a module has vectors for parameters and no modules inside."""
     vectors = [parameter.dim() == 1 for parameter in module.parameters()]
     return bool(vectors) and all(vectors) and not any(True for _ in module.children())
 

@@ -1,9 +1,10 @@
 """Inspection -> Verification: each verdict against its numerical consequence.
 
-The results are torch-free; the verb is `normscope.verification.verify.verify_inspection`.
+The verb is `normscope.verification.verify.verify_inspection`; what it returns knows no torch.
 """
 
-from normscope.verification.verdict import (
+from normscope.inspection import (
+    Consequence,
     NormCheck,
     NotChecked,
     Verification,
@@ -11,4 +12,11 @@ from normscope.verification.verdict import (
     VerifiedNorm,
 )
 
-__all__ = ["NormCheck", "NotChecked", "Verification", "VerifiedBranch", "VerifiedNorm"]
+__all__ = [
+    "Consequence",
+    "NormCheck",
+    "NotChecked",
+    "Verification",
+    "VerifiedBranch",
+    "VerifiedNorm",
+]

@@ -3,16 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from normscope.inspection import BlockReport, BranchReport, NormReport, Placement, Site
-from normscope.norms import NormKind
+from normscope.inspection import (
+    BlockReport,
+    BranchReport,
+    NormReport,
+    NotChecked,
+    Placement,
+    Site,
+    VerifiedBranch,
+)
 from normscope.placement.lists import stack_path
 from normscope.placement.vocabulary import name_of_sites
 from normscope.verification.conclude import Conclusion
-from normscope.verification.observe import ObservedBranch
+from normscope.verification.consequences import consequences, shift_predicted
 from normscope.verification.responses import Response
-from normscope.verification.verdict import NotChecked, VerifiedBranch
-
-_UNCENTRED = frozenset({NormKind.RMS.value, NormKind.L2.value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +74,11 @@ def _compared(
     conclusion = twin.branches[place]
     if isinstance(conclusion, str):
         return NotChecked(what=what, reason=conclusion)
+    shown = consequences(branch, kinds, conclusion.observed, trunk=Site.TRUNK in conclusion.sites)
     if Placement.UNKNOWN in {branch.placement, conclusion.placement}:
         which = "the report" if branch.placement is Placement.UNKNOWN else "what was seen"
-        return NotChecked(
-            what=what, reason=f"{which} does not decide: {'; '.join(conclusion.detail)}"
-        )
+        seen = "; ".join(f"{one.intervention}: {one.observed}" for one in shown)
+        return NotChecked(what=what, reason=f"{which} does not decide: {seen}")
     reported = frozenset(branch.sites) - {Site.INSIDE_BRANCH}
     observed = conclusion.sites
     name = conclusion.placement
@@ -82,7 +86,6 @@ def _compared(
         # A lone block: its own norm and a final one do the same.
         observed = (observed - {Site.TRUNK}) | (reported & {Site.TRUNK})
         name = name_of_sites(observed)
-    kind = _kind_of_entry(branch, conclusion, kinds)
     named = name is branch.placement or (
         branch.placement is Placement.OTHER and observed == reported
     )
@@ -93,22 +96,18 @@ def _compared(
         reported=branch.placement,
         observed=name,
         sites=tuple(site for site in Site if site in observed),
-        agrees=named and kind is None,
+        agrees=named and _centred_as_reported(branch, conclusion, kinds),
         seen_in=twin.path,
-        detail=(*conclusion.detail, *(() if kind is None else (kind,))),
+        consequences=shown,
     )
 
 
-def _kind_of_entry(
+def _centred_as_reported(
     branch: BranchReport, conclusion: Conclusion, kinds: Mapping[str, str]
-) -> str | None:
-    """Return what is wrong if a shift of x contradicts the kind of the one norm it goes through."""
-    names = branch.norms.get(Site.BRANCH_INPUT, ())
-    seen = conclusion.seen.seen
-    if len(names) != 1 or not isinstance(seen, ObservedBranch) or seen.centred is None:
-        return None
-    kind = kinds.get(names[0], "")
-    blind = seen.centred is Response.UNCHANGED
-    if seen.centred is Response.UNCLEAR or blind is (kind not in _UNCENTRED):
-        return None
-    return f"{names[0]} is reported as {kind}, but a shift of x {'is lost' if blind else 'shows'}"
+) -> bool:
+    """Tell whether a shift of x does what the kind of the one norm it goes through says."""
+    centred = conclusion.observed.centred
+    expected = shift_predicted(branch, kinds)
+    if expected is None or centred is None or centred is Response.UNCLEAR:
+        return True
+    return (centred is Response.UNCHANGED) is (expected is Response.UNCHANGED)

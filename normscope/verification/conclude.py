@@ -5,24 +5,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from normscope.placement.lists import stack_path
+from normscope.placement.sites import PlacedBranch
 from normscope.placement.vocabulary import Placement, Site, name_of_sites
 from normscope.verification.observe import ObservedBranch, Trunk
 from normscope.verification.observe_model import SeenBranch
 from normscope.verification.responses import Response
 
-_EXACT = 1e-4
+EXACT = 1e-4
+"""What a zeroed branch may leave beside the skip, relative to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
     """The name of one branch of the copy, from the numbers alone."""
 
-    seen: SeenBranch
+    placed: PlacedBranch
+    observed: ObservedBranch
     placement: Placement
     sites: frozenset[Site]
     trunk_open: bool
     """Whether a norm behind the sum could as well be the final one."""
-    detail: tuple[str, ...]
 
 
 def conclude(seen: Sequence[SeenBranch]) -> tuple[Conclusion, ...]:
@@ -63,16 +65,16 @@ def _conclusion(
     }
     found = frozenset(site for site, holds in sites.items() if holds)
     return Conclusion(
-        seen=branch,
+        placed=branch.placed,
+        observed=seen,
         placement=_name(seen, found),
         sites=found,
         trunk_open=seen.trunk is Trunk.ENDS and not decided,
-        detail=tuple(_sentences(seen, trunk=trunk)),
     )
 
 
 def _name(seen: ObservedBranch, sites: frozenset[Site]) -> Placement:
-    if seen.remainder > _EXACT or seen.entries.get(Response.UNCLEAR):
+    if seen.remainder > EXACT or seen.entries.get(Response.UNCLEAR):
         return Placement.UNKNOWN
     normalized = seen.skip is Response.UNCHANGED and not seen.projected
     if normalized or (Site.BRANCH_INPUT in sites and _some_read_x(seen)):
@@ -83,29 +85,3 @@ def _name(seen: ObservedBranch, sites: frozenset[Site]) -> Placement:
 def _some_read_x(seen: ObservedBranch) -> bool:
     whole = seen.whole is Response.UNCHANGED or seen.added_to > 0
     return set(seen.entries) != {Response.UNCHANGED} or not whole
-
-
-def _sentences(seen: ObservedBranch, *, trunk: bool) -> list[str]:
-    still, total = seen.entries.get(Response.UNCHANGED, 0), sum(seen.entries.values())
-    unclear = seen.entries.get(Response.UNCLEAR, 0)
-    said = [
-        f"3x for x: {still - seen.added_to} of {total} inputs of the branch's products stay"
-        + (f", {seen.added_to} more for x with what is added to it" if seen.added_to else "")
-        + (f", {unclear} unclear" if unclear else "")
-        + f", its output is {seen.whole.value}"
-    ]
-    if seen.centred is not None:
-        said.append(f"x + c for x: those inputs are {seen.centred.value}")
-    said.append(
-        "3y for the branch's y: its output "
-        + ("stays" if seen.output else "grows, wherever y is taken")
-    )
-    if seen.skip is not Response.IN_STEP:
-        said.append(f"3x on the skip: the skip is {seen.skip.value}")
-    ends = ", as behind the other blocks" if seen.trunk is Trunk.ENDS and trunk else ""
-    ends = ", as before a final norm" if seen.trunk is Trunk.ENDS and not trunk else ends
-    blind = seen.trunk is not Trunk.FREE
-    said.append("3x for the sum: all behind it " + ("stays" if blind else "changes") + ends)
-    if seen.remainder > _EXACT:
-        said.append(f"0 for the branch: the sum is not the skip (off by {seen.remainder:.1g})")
-    return said

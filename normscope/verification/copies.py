@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
+import torch
 from torch import nn
 
-from normscope.checkpoint import Checkpoint
+from normscope.assembly.norm_rows import joined
+from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
-from normscope.inputs import TracedRoot, run_traced
+from normscope.inputs import ExampleInputs, TracedRoot, run_traced
+from normscope.inputs.trial import entry_point
 from normscope.inspection import Inspection
 from normscope.model import BuiltModel, build_on_meta
 from normscope.tracing import trace_module
@@ -16,9 +19,11 @@ from normscope.verification.randomize import randomized
 from normscope.verification.rerun import Edit, Subject, is_visible, rerun
 from normscope.verification.shrink import Config, shrunk_configs, with_changes
 
-MOST_PARAMETERS = 150_000_000
+MOST_PARAMETERS = 250_000_000
 MOST_ELEMENTS = 1 << 32
 """Elements of all values of one run; there are hundreds of runs."""
+MOST_OF_ONE_VALUE = 1 << 27
+"""Elements: half a gigabyte; the weights of the experts that each token goes to are one value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +50,28 @@ def copy_of(checkpoint: Checkpoint, built: BuiltModel, inspection: Inspection) -
         if isinstance(model, NormscopeError):
             reasons.append(model.message)
         elif model.parameters > MOST_PARAMETERS:
-            reasons.append(f"{wording}: it has {model.parameters} parameters")
+            reasons.append(f"{wording}: {model.parameters / 1e6:.0f}M parameters are too many")
         else:
             try:
                 copy = _run(model, wording)
             except NormscopeError as error:
                 reasons.append(f"{wording}: {error.message}")
                 continue
-            if {path for path, _ in copy.roots if path} == set(inspection.towers):
+            if _runs_like(copy, inspection):
                 return copy
-            # It runs in other parts than the model: a larger one may run as a whole.
+            # It runs in other parts than the model, or less of it: a larger one may do as it did.
             part = part or copy
     return part or NoCopy(reason=reasons[0])
+
+
+def _runs_like(copy: Copy, inspection: Inspection) -> bool:
+    """Tell whether a copy runs in the same parts as the model, and something of each stack."""
+    ran = {joined(path, call.path) for path, subject in copy.roots for call in subject.graph.calls}
+    firsts = {block.stack: block.path for block in reversed(inspection.blocks) if block.stack}
+    return {path for path, _ in copy.roots if path} == set(inspection.towers) and all(
+        any(path == first or path.startswith(f"{first}.") for path in ran)
+        for first in firsts.values()
+    )
 
 
 def _candidates(
@@ -71,13 +86,16 @@ def _candidates(
         if shrunk.config in seen:
             continue
         seen.append(shrunk.config)
-        given = with_changes(checkpoint.config or {}, config, shrunk.config)
-        yield _built(checkpoint, given), shrunk.wording
+        yield _built(checkpoint, config, shrunk.config), shrunk.wording
 
 
-def _built(checkpoint: Checkpoint, config: Config) -> BuiltModel | NormscopeError:
+def _built(checkpoint: Checkpoint, whole: Config, shrunk: Config) -> BuiltModel | NormscopeError:
+    if checkpoint.kind is CheckpointKind.GGUF:  # its own config is spread over the file's header
+        small = replace(checkpoint, kind=CheckpointKind.CONFIG_FILE, config=shrunk)
+    else:
+        small = replace(checkpoint, config=with_changes(checkpoint.config or {}, whole, shrunk))
     try:
-        return build_on_meta(replace(checkpoint, config=config), dtype="float32")
+        return build_on_meta(small, dtype="float32")
     except NormscopeError as error:
         return error
 
@@ -95,10 +113,36 @@ def _run(model: BuiltModel, wording: str) -> Copy:
 
 
 def _subject(module: nn.Module, root: TracedRoot) -> Subject:
+    """Run a root; a second time with smaller token numbers where a table has no such row.
+
+    On `meta` no one looks that up.
+    """
+    module.forward = entry_point(module)
+    try:
+        return _running(module, root.inputs)
+    except NormscopeError as error:
+        if "index out of range" not in error.message:
+            raise
+    return _running(module, _with_small_numbers(module, root.inputs))
+
+
+def _with_small_numbers(module: nn.Module, inputs: ExampleInputs) -> ExampleInputs:
+    """Return the inputs with every integer below the rows of the smallest embedding."""
+    rows = [part.num_embeddings for part in module.modules() if isinstance(part, nn.Embedding)]
+    smallest = min(rows, default=1)
+    small = {
+        name: value % smallest
+        if isinstance(value, torch.Tensor) and value.dtype is torch.int64
+        else value
+        for name, value in inputs.keywords.items()
+    }
+    return replace(inputs, keywords=small)
+
+
+def _running(module: nn.Module, inputs: ExampleInputs) -> Subject:
     """Trace the second run: code may keep what the first one computed (position tables)."""
-    inputs = root.inputs
-    trace_module(module, inputs.keywords, inputs.positional)
-    graph = trace_module(module, inputs.keywords, inputs.positional)
+    trace_module(module, inputs.keywords, inputs.positional, largest=MOST_OF_ONE_VALUE)
+    graph = trace_module(module, inputs.keywords, inputs.positional, largest=MOST_OF_ONE_VALUE)
     subject = Subject(module=module, inputs=inputs, graph=graph)
     last = [node.index for node in graph.nodes if is_visible(node)][-1:]
     # A value too large to be computed while tracing, for one, sends the run another way.

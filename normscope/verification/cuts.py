@@ -39,18 +39,18 @@ class Cuts:
     """That operand."""
 
 
-def cuts_of(graph: Graph, branch: Branch) -> Cuts:
-    """Find the cuts of one branch."""
+def cuts_of(graph: Graph, branch: Branch, stream: int) -> Cuts:
+    """Find the cuts of one branch; `stream` is the value that enters it and its skip."""
     add = branch.add
-    nodes = nodes_between(graph, add.stream, branch.output) or frozenset({add.node})
-    beside = nodes_between(graph, add.stream, add.skip) if add.skip > add.stream else frozenset()
-    entries = first_products(graph, add.stream, nodes)
+    nodes = nodes_between(graph, stream, branch.output) or frozenset({add.node})
+    beside = nodes_between(graph, stream, add.skip) if add.skip > stream else frozenset()
+    entries = first_products(graph, stream, nodes)
     operands = graph.nodes[add.node].operands
     return Cuts(
-        into_branch=_edges_from(graph, add.stream, nodes),
-        into_skip=_edges_from(graph, add.stream, beside),
+        into_branch=_edges_from(graph, stream, nodes),
+        into_skip=_edges_from(graph, stream, beside),
         entries=entries,
-        before={edge: _before(graph, add.stream, edge) for edge in entries},
+        before={edge: _before(graph, stream, edge) for edge in entries},
         waists=_waists(graph, nodes, branch.output, start=_last_product(graph, nodes)),
         skip=Edge(reader=add.node, position=operands.index(add.skip)),
         branch=Edge(reader=add.node, position=operands.index(add.branch)),
@@ -90,7 +90,8 @@ def _before(graph: Graph, stream: int, edge: Edge) -> tuple[int, ...]:
     """Return the values between the stream and an operand that no path goes around."""
     operand = graph.nodes[edge.reader].operands[edge.position]
     nodes = nodes_between(graph, stream, operand) if operand > stream else frozenset[int]()
-    return _waists(graph, nodes, operand, start=stream)
+    readers = (reader for reader in graph.consumers[stream] if reader in nodes)
+    return _waists(graph, nodes, operand, start=max(readers, default=stream))
 
 
 def _last_product(graph: Graph, nodes: Iterable[int]) -> int:
@@ -98,7 +99,7 @@ def _last_product(graph: Graph, nodes: Iterable[int]) -> int:
 
 
 def _waists(graph: Graph, nodes: frozenset[int], output: int, *, start: int) -> tuple[int, ...]:
-    """Return the values from `start` on that no path to `output` goes around."""
+    """Return the values from `start` on that no path through the nodes before goes around."""
     furthest = 0
     found: list[int] = []
     for index in sorted(nodes):

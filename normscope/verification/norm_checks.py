@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from torch import nn
 
-from normscope.inspection import NormReport
+from normscope.inspection import NormCheck, NormReport, NotChecked, VerifiedNorm
 from normscope.norms import EpsPosition, NormKind
 from normscope.verification.norm_layout import Layout, layouts
 from normscope.verification.norm_probe import ObservedNorm, probe_norm
 from normscope.verification.randomize import randomized
-from normscope.verification.verdict import NormCheck, NotChecked, VerifiedNorm
 
 _EPS_CLOSE = 0.05
 _SETTINGS = (bool, int, float, str, tuple, type(None))
@@ -37,7 +36,7 @@ def verify_norms(
         if isinstance(found, NotChecked):
             yield replace(found, what=report.name)
         else:
-            yield replace(found, name=report.name, module=report.module or "")
+            yield replace(found, name=report.name, module=report.module)
 
 
 def _alike(root: nn.Module, report: NormReport) -> object:

@@ -1,6 +1,6 @@
 """A running copy with its placed branches -> what interventions show of each of them."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +13,7 @@ from normscope.operations import mixes
 from normscope.placement.lists import stack_path
 from normscope.placement.place import PlacedBlock, PlacedModel
 from normscope.placement.sites import PlacedBranch
+from normscope.placement.vocabulary import Site
 from normscope.residuals.ancestry import nodes_between
 from normscope.verification.cuts import Cuts, cuts_of, first_products
 from normscope.verification.observe import (
@@ -68,14 +69,16 @@ def observe_model(subject: Subject, root: PlacedRoot) -> Iterator[SeenBranch]:
     """
     graph, placed = subject.graph, root.placed
     stored = {norm.output for norm in root.norms if _is_stored(graph, norm)}
+    inputs = {norm.output: norm.input for norm in root.norms}
     prepared: list[_Prepared] = []
     for block in chosen_blocks(placed.blocks):
         for branch in block.branches:
-            reason = _uncuttable(graph, branch, stored)
+            entering = _entering(branch, inputs)
+            reason = _uncuttable(graph, branch, entering, stored)
             if reason is not None:
                 yield SeenBranch(block=block, placed=branch, seen=reason)
                 continue
-            prepared.append(_prepare(graph, placed, block, branch))
+            prepared.append(_prepare(graph, placed, block, branch, entering))
     if not prepared:
         return
     everything = [item for one in prepared for item in watched_of(one.cuts, one.behind)]
@@ -110,7 +113,17 @@ def _is_stored(graph: Graph, norm: Norm) -> bool:
     return norm.frozen_statistics and "running_mean" not in graph.nodes[norm.output].slots
 
 
-def _uncuttable(graph: Graph, placed: PlacedBranch, stored: Set[int]) -> str | None:
+def _entering(placed: PlacedBranch, inputs: Mapping[int, int]) -> int:
+    """Return the value that enters a branch and its skip; `inputs` are those of each norm.
+
+    Where the skip is taken from the norm's output (BiT), x is what goes into the norm.
+    """
+    stream = placed.branch.add.stream
+    before = [norm for norm in placed.sites.get(Site.BRANCH_INPUT, ()) if norm <= stream]
+    return inputs[before[0]] if before else stream
+
+
+def _uncuttable(graph: Graph, placed: PlacedBranch, entering: int, stored: Set[int]) -> str | None:
     """Return why a branch cannot be intervened in, or None."""
     if any(not stored.isdisjoint(outputs) for outputs in placed.sites.values()):
         return "a norm of it divides by what is stored, not by what it reads"
@@ -119,21 +132,21 @@ def _uncuttable(graph: Graph, placed: PlacedBranch, stored: Set[int]) -> str | N
     node = graph.nodes[placed.branch.add.node]
     if node.operation == "write":
         return "its sum is written piece by piece"
-    cuts = cuts_of(graph, placed.branch)
+    cuts = cuts_of(graph, placed.branch, entering)
     if not cuts.into_branch or not cuts.entries:
         return "nothing in it reads the stream through a product"
     return None
 
 
 def _prepare(
-    graph: Graph, placed: PlacedModel, block: PlacedBlock, branch: PlacedBranch
+    graph: Graph, placed: PlacedModel, block: PlacedBlock, branch: PlacedBranch, entering: int
 ) -> _Prepared:
     add = branch.branch.add
-    beside = nodes_between(graph, add.stream, add.skip) if add.skip > add.stream else ()
+    beside = nodes_between(graph, entering, add.skip) if add.skip > entering else ()
     return _Prepared(
         block=block,
         placed=branch,
-        cuts=cuts_of(graph, branch.branch),
+        cuts=cuts_of(graph, branch.branch, entering),
         behind=_behind(graph, placed, block, add.node),
         projected=any(mixes(graph.nodes[index].operation) for index in beside),
     )

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph, Node, Origin
 from normscope.inputs import ExampleInputs
+from normscope.tracing import running_eagerly
 from normscope.tracing.modules import CallStack, recorded_calls, tensors_in
 from normscope.tracing.schema import schema_of
 
@@ -67,8 +68,8 @@ def rerun(subject: Subject, edit: Edit) -> Values:
     with torch.random.fork_rng(devices=()), torch.no_grad():
         torch.manual_seed(0)
         try:
-            # The hooks keep torch's fused encoder path away, as they did while tracing.
-            with recorded_calls(subject.module, stack, lambda _: ()), mode:
+            # As it was traced: torch's fused encoder, for one, would be another course.
+            with running_eagerly(), recorded_calls(subject.module, stack, lambda _: ()), mode:
                 subject.module(*subject.inputs.positional, **subject.inputs.keywords)
         except _AllSeen:
             pass
@@ -149,7 +150,7 @@ class _EditedRun(TorchDispatchMode):
             if change is not None:
                 restored.append((tensor, value))
             if edge in self._watched:
-                self.seen[edge] = value.detach().clone().double()
+                self.seen[edge] = _kept(value)
             replaced.append(value)
         return _refilled(arguments, iter(replaced))
 
@@ -168,7 +169,12 @@ class _EditedRun(TorchDispatchMode):
     def _look(self, index: int, result: Any) -> None:
         for place, output in enumerate(tensors_in(result)):
             if index + place in self._watched:
-                self.seen[index + place] = output.detach().clone().double()
+                self.seen[index + place] = _kept(output)
+
+
+def _kept(value: torch.Tensor) -> torch.Tensor:
+    """Return a copy in double precision; of a Fourier transform, also its imaginary part."""
+    return value.detach().clone().to(torch.complex128 if value.is_complex() else torch.float64)
 
 
 def is_visible(node: Node) -> bool:

@@ -67,7 +67,7 @@ def _times(factor: float) -> Change:
 
 
 def _size(value: torch.Tensor) -> float:
-    return float(value.square().mean().sqrt())
+    return float(value.abs().square().mean().sqrt())
 
 
 def _to_size_one(value: torch.Tensor) -> float:

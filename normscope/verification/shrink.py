@@ -19,12 +19,16 @@ _WIDE = 64
 """Integers from which on a number is taken for a width."""
 _PATCHES = 4
 """Patches along a side of a small image."""
-_NO_LENGTHS = ("head", "group", "kernel", "stride", "expert")
+_CONVOLVED = 128
+"""Side of a small image that is not cut into patches."""
+_NO_LENGTHS = ("head", "group", "kernel", "stride", "expert", "codebook", "quantizer")
 _NO_WIDTHS = (
     "num_",
     "heads",
     "vocab",
+    "codebook",
     "token",
+    "offset",
     "_id",
     "_index",
     "image",
@@ -75,11 +79,12 @@ def with_changes(given: Config, whole: Config, shrunk: Config) -> Config:
     """Return what was given with the shrunk values in it, without what follows from it.
 
     A config class derives further fields from those that were given (names of stages, what each
-    block is), and derives them anew from the smaller ones.
+    block is), and derives them anew from the smaller ones; also one within another. A plain
+    mapping is given whole.
     """
     changed: dict[str, Any] = dict(given)
     for name, value in shrunk.items():
-        if isinstance(value, Mapping) and isinstance(whole[name], Mapping):
+        if isinstance(value, Mapping) and "model_type" in value:
             inner = given.get(name)
             part = with_changes(inner if isinstance(inner, Mapping) else {}, whole[name], value)
             if part:
@@ -137,20 +142,29 @@ def _with_widths(value: Any, divisor: int, key: str = "") -> Any:
 
 
 def _with_images(value: Any) -> Any:
-    """Make each image as small as a few of the patches that its config cuts it into."""
+    """Make each image as small as a few of the patches that its config cuts it into, if it does."""
     if not isinstance(value, Mapping):
         return value
     small = {name: _with_images(item) for name, item in value.items()}
-    patch = value.get("patch_size")
-    if not isinstance(patch, int):
-        return small
+    patch = value.get("patch_size", value.get("tubelet_size"))
+    if isinstance(patch, list | tuple):  # of an image, or of a video with frames before the sides
+        patch = max(patch, default=None)
+    if not _is_integer(patch):
+        side = value.get("image_size")
+        return small | {"image_size": min(side, _CONVOLVED)} if isinstance(side, int) else small
     for name in ("image_size", "img_size"):
         side = value.get(name)
-        if isinstance(side, int) and side % patch == 0:
+        if _is_integer(side) and side % patch == 0:
             small[name] = min(side, _PATCHES * patch)
         elif isinstance(side, list | tuple) and all(_is_integer(one) for one in side):
-            small[name] = [min(one, _PATCHES * patch) for one in side]
+            small[name] = _in_proportion(side, _PATCHES * patch)
     return small
+
+
+def _in_proportion(sides: Sequence[int], shortest: int) -> list[int]:
+    """Make the sides smaller by one number, the shortest no smaller than given."""
+    factor = max(min(sides) // shortest, 1)
+    return [side // factor for side in sides]
 
 
 def _is_integer(value: Any) -> bool:

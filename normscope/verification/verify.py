@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 
@@ -10,7 +11,13 @@ from normscope.assembly.norm_rows import joined
 from normscope.checkpoint import Checkpoint
 from normscope.errors import NormscopeError
 from normscope.graph import Graph
-from normscope.inspection import Inspection
+from normscope.inspection import (
+    Inspection,
+    NotChecked,
+    Verification,
+    VerifiedBranch,
+    VerifiedNorm,
+)
 from normscope.model import BuiltModel
 from normscope.placement.place import PlacedBlock
 from normscope.verification.compare import CopyBlock, compare_branches
@@ -19,7 +26,6 @@ from normscope.verification.copies import Copy, NoCopy, copy_of
 from normscope.verification.norm_checks import verify_norms
 from normscope.verification.observe_model import SeenBranch, chosen_blocks, observe_model
 from normscope.verification.rerun import Subject
-from normscope.verification.verdict import NotChecked, Verification, VerifiedBranch, VerifiedNorm
 
 Place = Callable[[str, Graph], PlacedRoot]
 """Finds and places the norms of one traced root, given its path."""
@@ -59,14 +65,18 @@ def _verified(
     branches = list(compare_branches(inspection.blocks, inspection.norms, blocks))
     if isinstance(copy, NoCopy):
         reason = f"no copy of it runs: {copy.reason}"
-        branches = [NotChecked(what=item.path, reason=reason) for item in inspection.blocks]
+        branches = [_without_copy(item, reason) for item in branches]
     return Verification(
-        target=inspection.target,
         copy=wording,
         branches=tuple(item for item in branches if isinstance(item, VerifiedBranch)),
         norms=tuple(item for item in norms if isinstance(item, VerifiedNorm)),
-        not_checked=tuple(item for item in (*branches, *norms) if isinstance(item, NotChecked)),
+        branches_not_checked=tuple(item for item in branches if isinstance(item, NotChecked)),
+        norms_not_checked=tuple(item for item in norms if isinstance(item, NotChecked)),
     )
+
+
+def _without_copy(item: VerifiedBranch | NotChecked, reason: str) -> VerifiedBranch | NotChecked:
+    return replace(item, reason=reason) if isinstance(item, NotChecked) else item
 
 
 def _observed(copy: Copy | NoCopy, place: Place) -> tuple[str, list[CopyBlock]]:
@@ -92,7 +102,7 @@ def observed_blocks(path: str, subject: Subject, place: Place) -> Iterator[CopyB
     found: dict[int, Conclusion | str] = {
         id(item.placed): item.seen for item in seen if isinstance(item.seen, str)
     }
-    found |= {id(item.seen.placed): item for item in conclude(seen)}
+    found |= {id(item.placed): item for item in conclude(seen)}
     for block in chosen_blocks(root.placed.blocks):
         yield _copy_block(path, block, found)
 

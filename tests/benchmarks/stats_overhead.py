@@ -1,22 +1,28 @@
-"""Time of a measured forward pass beside the plain one, interleaved in one process.
+"""Time and memory of a measured forward pass beside the plain one, interleaved in one process.
 
     python tests/benchmarks/stats_overhead.py [--model gpt2|bert] [--batch 1] [--dtype float32]
 
-Prints the ratio of the medians, of wall time and of processor time; the share of a measured forward
-that is spent inside the hooks, which a busy machine disturbs less; and the cost per value and token
-beside the time of one read of the same activations. It asserts nothing: machines differ.
+Beside them run hooks as they are usually written (mean and variance in float32), and what is
+installed of nnsight, TorchLens and transformers' DebugUnderflowOverflow (`--others`). Prints for
+each the ratio of the medians, the ratio of the least times, which a busy machine disturbs less, the
+middle half of the ratios of neighbouring runs, and the peak memory; then the cost per norm and
+token beside the time of one read of the same activations. It asserts nothing: machines differ.
 """
 
 import argparse
+import importlib.util
+import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import transformers
 from torch import nn
 
-from normscope.activations.plan import plan_measurement
+from normscope.activations.plan import Plan, plan_measurement
 from normscope.activations.probes import Readings, probing
 from normscope.activations.streams import Inputs
 
@@ -24,9 +30,47 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "gpt2": lambda: transformers.GPT2Model(transformers.GPT2Config()),
     "bert": lambda: transformers.BertModel(transformers.BertConfig()),
 }
+Run = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A model, what it is called with, and what is read of it."""
+
+    model: nn.Module
+    inputs: Inputs
+    plan: Plan
+
+    def plain(self) -> object:
+        """Run one forward pass."""
+        return self.model(**self.inputs.keywords)
+
+    def measured(self) -> object:
+        """Run one forward pass under the probes."""
+        with probing(self.model, self.plan.readings):
+            return self.plain()
 
 
 def main() -> None:
+    """Compare the ways on one model, batch and dtype."""
+    arguments = read_arguments()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    torch.manual_seed(0)
+    dtype = getattr(torch, arguments.dtype)
+    model = MODELS[arguments.model]().eval().to(dtype)
+    ids = torch.randint(0, 20000, (arguments.batch, arguments.tokens))
+    inputs = Inputs(keywords={"input_ids": ids})
+    subject = Subject(model=model, inputs=inputs, plan=plan_measurement(model, inputs))
+    shape = f"{arguments.batch}x{arguments.tokens} tokens, {arguments.dtype}"
+    print(f"{arguments.model}, {shape}, {torch.get_num_threads()} threads, "
+          f"{len(subject.plan.readings)} values read, {arguments.rounds} rounds")  # fmt: skip
+    with torch.no_grad():
+        compare(subject, arguments)
+
+
+def read_arguments() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=MODELS, default="gpt2")
     parser.add_argument("--batch", type=int, default=1)
@@ -34,89 +78,94 @@ def main() -> None:
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=None)
-    arguments = parser.parse_args()
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    torch.manual_seed(0)
-    model = MODELS[arguments.model]().eval().to(getattr(torch, arguments.dtype))
-    ids = torch.randint(0, 20000, (arguments.batch, arguments.tokens))
-    compare(model, Inputs(keywords={"input_ids": ids}), arguments)
+    parser.add_argument("--others", action="store_true", help="beside what else is installed")
+    return parser.parse_args()
 
 
-def compare(model: nn.Module, inputs: Inputs, arguments: argparse.Namespace) -> None:
-    readings = plan_measurement(model, inputs).readings
-
-    def plain() -> None:
-        model(**inputs.keywords)
-
-    def measured() -> None:
-        with probing(model, readings):
-            model(**inputs.keywords)
-
-    with torch.no_grad():
-        plain()
-        measured()
-        wall, processor = interleaved((plain, measured), arguments.rounds)
-        inside = share_inside(measured, min(arguments.rounds, 7))
-    read = one_read(arguments.batch * arguments.tokens, model.config.hidden_size, model.dtype)
-    shape = f"{arguments.batch}x{arguments.tokens} tokens {arguments.dtype}"
-    print(f"{arguments.model} {shape}, {len(readings)} values read, {arguments.rounds} rounds")
-    print(f"  plain     {1e3 * statistics.median(wall[0]):9.1f} ms")
-    print(f"  measured  {1e3 * statistics.median(wall[1]):9.1f} ms")
-    for name, (first, second) in (("wall", wall), ("processor", processor)):
-        ratios = sorted(b / a for a, b in zip(first, second, strict=True))
-        middle = statistics.median(second) / statistics.median(first)
-        print(
-            f"  {name:9} ratio of medians {middle:.3f}, least of each "
-            f"{min(second) / min(first):.3f}, pairs {ratios[len(ratios) // 4]:.3f} to "
-            f"{ratios[3 * len(ratios) // 4]:.3f}"
-        )
-    print(f"  inside the hooks {inside:.2%} of the rest of the forward")
-    values = len(readings) * arguments.batch * arguments.tokens
-    cost = statistics.median(second - first for first, second in zip(*wall, strict=True)) / values
+def compare(subject: Subject, arguments: argparse.Namespace) -> None:
+    """Print a line for each way."""
+    runs: dict[str, Run] = {"plain": subject.plain, "normscope": subject.measured}
+    if arguments.others:
+        runs |= others(subject)
+    memory = {name: peak_memory(run) for name, run in runs.items()}
+    times = interleaved(runs, arguments.rounds)
+    for name, found in times.items():
+        print(line(name, found, times["plain"]) + memory_words(memory[name], memory["plain"]))
+    tokens = arguments.batch * arguments.tokens
+    width = subject.model.config.hidden_size
+    inside = time_inside(subject, min(arguments.rounds, 9))
+    read = one_read(tokens, width, subject.model.dtype)
+    count = len(subject.plan.readings)
+    share = inside / statistics.median(times["plain"])
     print(
-        f"  cost per value read and token {1e9 * cost:.0f} ns, one read of it {1e9 * read:.0f} ns"
+        f"inside the hooks: {share:.2%} of the plain forward; per value and token "
+        f"{1e9 * inside / count / tokens:.0f} ns, one read of it {1e9 * read:.0f} ns, "
+        f"and all reads alone {count * tokens * read / statistics.median(times['plain']):.2%}"
     )
 
 
-def interleaved(
-    runs: tuple[Callable[[], None], ...], rounds: int
-) -> tuple[list[list[float]], list[list[float]]]:
-    """Return wall and processor times, by run."""
-    wall: list[list[float]] = [[] for _ in runs]
-    processor: list[list[float]] = [[] for _ in runs]
+def line(name: str, found: list[float], plain: list[float]) -> str:
+    """Return the ratios of one way."""
+    ratios = sorted(b / a for a, b in zip(plain, found, strict=True))
+    quarter = len(ratios) // 4
+    return (
+        f"{name:24} median {1e3 * statistics.median(found):8.1f} ms, ratio of medians "
+        f"{statistics.median(found) / statistics.median(plain):.3f}, of the least "
+        f"{min(found) / min(plain):.3f}, pairs {ratios[quarter]:.3f} to {ratios[-1 - quarter]:.3f}"
+    )
+
+
+def memory_words(peak: int | None, plain: int | None) -> str:
+    """Return the peak memory of one way, beside that of the plain forward."""
+    if peak is None or plain is None:
+        return ""
+    return f", peak memory {peak / 2**20:.0f} MB ({peak / plain:.3f})"
+
+
+def interleaved(runs: Mapping[str, Run], rounds: int) -> dict[str, list[float]]:
+    """Return the times of each way; every round takes them in another order."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    names = list(runs)
     for turn in range(rounds):
+        start = turn % len(names)
         # Whoever comes second finds warmer caches: take turns.
-        order = range(len(runs)) if turn % 2 else reversed(range(len(runs)))
-        for index in order:
-            started, worked = time.perf_counter(), time.process_time()
-            runs[index]()
-            wall[index].append(time.perf_counter() - started)
-            processor[index].append(time.process_time() - worked)
-    return wall, processor
+        for name in names[start:] + names[:start]:
+            started = time.perf_counter()
+            runs[name]()
+            times[name].append(time.perf_counter() - started)
+    return times
 
 
-def share_inside(measured: Callable[[], None], rounds: int) -> float:
-    """Return the time in the hooks over the time outside them, in the same forward passes."""
-    inside = 0.0
+def peak_memory(run: Run) -> int | None:
+    """Return the largest resident size during a run, in bytes; None where Linux does not tell."""
+    run()
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not reset.exists():
+        return None
+    reset.write_text("5", encoding="ascii")  # from here on
+    run()
+    peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
+    return None if peak is None else 1024 * int(peak[1])
+
+
+def time_inside(subject: Subject, rounds: int) -> float:
+    """Return the time of a forward that is spent in reading values: each at its least."""
+    spent: list[list[float]] = []
     take = Readings.take
 
     def timed(self: Readings, index: int, value: torch.Tensor) -> None:
-        nonlocal inside
         started = time.perf_counter()
         take(self, index, value)
-        inside += time.perf_counter() - started
+        spent[-1].append(time.perf_counter() - started)
 
-    shares = []
     Readings.take = timed  # type: ignore[method-assign]
     try:
         for _ in range(rounds):
-            inside, started = 0.0, time.perf_counter()
-            measured()
-            shares.append(inside / (time.perf_counter() - started - inside))
+            spent.append([])
+            subject.measured()
     finally:
         Readings.take = take  # type: ignore[method-assign]
-    return statistics.median(shares)
+    return sum(min(one) for one in zip(*spent, strict=True))
 
 
 def one_read(rows: int, width: int, dtype: torch.dtype) -> float:
@@ -127,7 +176,80 @@ def one_read(rows: int, width: int, dtype: torch.dtype) -> float:
         started = time.perf_counter()
         value.sum(-1)
         times.append(time.perf_counter() - started)
-    return statistics.median(times) / rows
+    return min(times) / rows
+
+
+# Other ways.
+
+
+def others(subject: Subject) -> dict[str, Run]:
+    """Return plain float32 hooks, and what is installed."""
+    found: dict[str, Run] = {"float32 hooks": lambda: with_plain_hooks(subject)}
+    if importlib.util.find_spec("nnsight") is not None:
+        found["nnsight"] = nnsight_run(subject)
+    found["DebugUnderflowOverflow"] = lambda: with_debugger(subject)
+    if importlib.util.find_spec("torchlens") is not None:
+        found["TorchLens"] = lambda: with_torchlens(subject)
+    return found
+
+
+def norms_of(model: nn.Module) -> list[nn.Module]:
+    """Return the modules whose values are compared: these models have layer norms only."""
+    return [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+
+
+def with_plain_hooks(subject: Subject) -> None:
+    """Take mean and variance as hooks usually do: upcast, then torch.var."""
+    kept = []
+
+    def hook(_module: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        values = (args[0].float(), output.float())
+        kept.extend((value.mean(-1), value.var(-1, correction=0)) for value in values)
+
+    handles = [norm.register_forward_hook(hook) for norm in norms_of(subject.model)]
+    subject.plain()
+    for handle in handles:
+        handle.remove()
+
+
+def nnsight_run(subject: Subject) -> Run:
+    """Take the same in a trace of nnsight."""
+    import nnsight
+
+    wrapped = nnsight.NNsight(subject.model)
+    norms = norms_of(subject.model)
+    paths = [name for name, module in subject.model.named_modules() if module in norms]
+
+    def run() -> None:
+        kept = []
+        with wrapped.trace(subject.inputs.keywords["input_ids"]):
+            for path in paths:
+                norm = wrapped
+                for part in path.split("."):
+                    norm = norm[int(part)] if part.isdecimal() else getattr(norm, part)
+                values = (norm.input.float(), norm.output.float())
+                kept += [(value.mean(-1), value.var(-1, correction=0)) for value in values]
+
+    return run
+
+
+def with_debugger(subject: Subject) -> None:
+    """Let transformers look for values that are not finite."""
+    from transformers.debug_utils import DebugUnderflowOverflow
+
+    before = {id(module): dict(module._forward_hooks) for module in subject.model.modules()}
+    DebugUnderflowOverflow(subject.model)
+    subject.plain()
+    for module in subject.model.modules():
+        for key in [key for key in module._forward_hooks if key not in before[id(module)]]:
+            del module._forward_hooks[key]
+
+
+def with_torchlens(subject: Subject) -> None:
+    """Keep every activation of a forward pass."""
+    import torchlens
+
+    torchlens.trace(subject.model, subject.inputs.keywords["input_ids"])
 
 
 if __name__ == "__main__":

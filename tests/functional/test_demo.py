@@ -236,7 +236,9 @@ def test_training_twice_writes_the_same_bytes(
         written.append({path.relative_to(tmp_path / run): path.read_bytes() for path in files})
     assert written[0] == written[1]
     shipped = {path.name for path in demo_path("pre-norm").iterdir()}
-    assert {path.name for path in written[0]} == shipped | {"training.json", "README.md"}
+    names = {path.name for path in written[0]}
+    # What transformers 4 writes into this file is in tokenizer_config.json as well.
+    assert names - {"special_tokens_map.json"} == shipped | {"training.json", "README.md"}
     assert capsys.readouterr().out.encode() == 2 * (tmp_path / "first/training.json").read_bytes()
 
 

@@ -117,3 +117,12 @@ def test_a_skip_inside_a_mixer_does_not_touch_the_stream() -> None:
     report = inspect_module(nn.Sequential(Mixer(), Mixer()).eval(), torch.randn(2, 6, 16))
     assert [len(block.branches) for block in report.blocks] == [1, 1]
     assert report.placement.value == "pre-norm"
+
+
+def test_a_clip_of_long_vectors_is_no_norm() -> None:
+    def clipped(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        y = model.a(x)
+        size = torch.linalg.vector_norm(y, dim=-1, keepdim=True)
+        return y * (4.0 / (size + 1e-6)).clamp(max=1.0)
+
+    assert report_of(clipped, a=nn.Linear(16, 16)).norms == ()

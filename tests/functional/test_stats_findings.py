@@ -5,9 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from normscope.activations.findings import Thresholds, find_in_statistics
+from normscope.activations.findings import find_in_statistics
 from normscope.inspection import ModelFacts, Role
-from normscope.statistics import InputFacts, Moments, NormStatistics, Statistics, Token
+from normscope.statistics import (
+    InputFacts,
+    Moments,
+    NormStatistics,
+    Statistics,
+    Thresholds,
+    Token,
+)
 
 TOKENS = 5
 
@@ -38,8 +45,8 @@ def norm(name: str, before: Moments, **changed: object) -> NormStatistics:
     return replace(plain, **changed)  # type: ignore[arg-type]
 
 
-def found(*norms: NormStatistics, thresholds: Thresholds | None = None) -> list[tuple[str, str]]:
-    statistics = Statistics(
+def statistics_of(*norms: NormStatistics) -> Statistics:
+    return Statistics(
         target="t",
         versions={},
         model=ModelFacts(
@@ -54,7 +61,10 @@ def found(*norms: NormStatistics, thresholds: Thresholds | None = None) -> list[
         ),
         norms=norms,
     )
-    findings = find_in_statistics(statistics, thresholds or Thresholds())
+
+
+def found(*norms: NormStatistics, thresholds: Thresholds | None = None) -> list[tuple[str, str]]:
+    findings = find_in_statistics(statistics_of(*norms), thresholds or Thresholds())
     return [(finding.code, finding.message) for finding in findings]
 
 
@@ -110,8 +120,8 @@ def test_a_sink_is_named_once_at_its_worst() -> None:
     )
     assert code == "NS402"
     assert message == (
-        'token 2 "c" stands out: variance 400 before h.1.n, 400 times the median token\'s; '
-        "also before 1 other norm"
+        'token 2 "c" stands out: variance 400 before h.1.n, 400 times the median token\'s, '
+        "largest in channel 7; also before 1 other norm, from h.0 to h.1"
     )
 
 
@@ -141,7 +151,8 @@ def test_the_first_value_that_does_not_fit_float16_is_named() -> None:
     )
     assert code == "NS403"
     assert message == (
-        '70,000 at token 0 "a", channel 7, before h.1.n does not fit float16 (largest 65,504); '
+        '70,000 at token 0 "a", channel 7, before h.1.n in h.1 does not fit float16 '
+        "(largest 65,504); "
         "up to 90,000 before h.2.n"
     )
 
@@ -164,7 +175,8 @@ def test_eps_that_weighs_is_found_at_its_worst() -> None:
     )
     assert code == "NS404"
     assert message == (
-        'eps 1e-05 is 50.0% of the denominator of h.1.n at token 0 "a"; over 1% in 2 norms'
+        'eps 1e-05 is 50.0% of the denominator of h.1.n at token 0 "a"; over 1% in 2 norms, '
+        "from h.0 to h.1"
     )
 
 
@@ -192,37 +204,71 @@ def test_the_first_value_that_is_not_finite_is_named() -> None:
         norm("h.2.n", moments(peak=(math.nan,) * 5)),
     )
     assert code == "NS406"
-    assert message == ('a value that is not finite (inf) appears first after h.1.n, at token 1 "b"')
-
-
-def test_thresholds_can_be_moved() -> None:
-    standing_out = norm("h.0.n", moments(variance=first(50.0, 1.0)))
-    assert found(standing_out) == []
-    assert [code for code, _ in found(standing_out, thresholds=Thresholds(sink=10.0))] == ["NS402"]
-
-
-# The point between scaling and gain.
-
-
-def test_the_normalized_point_follows_from_the_input() -> None:
-    before = moments(mean=first(3.0, 0.0), variance=first(1.0, 4.0))
-    assert norm("n", before, eps=1.0).normalized() == (
-        (0.0,) * 5,
-        (0.5, 0.8, 0.8, 0.8, 0.8),
+    assert message == (
+        "a value that is not finite (inf) appears first after h.1.n in h.1, "
+        'at token 1 "b", channel 7'
     )
-    root = norm("n", before, kind="RMSNorm", eps=6.0).normalized()
-    assert root is not None
-    assert root[0][0] == pytest.approx(3 / 4)
-    assert root[1][0] == pytest.approx(1 / 16)
-    outside = norm("n", before, eps=1.0, eps_position="outside").normalized()
-    assert outside is not None
-    assert outside[1][:2] == (1 / 4, 4 / 9)
+
+
+def test_what_comes_out_of_a_norm_overflows_as_well() -> None:
+    ((code, message),) = found(norm("h.0.n", moments(), after=moments(peak=first(1e5))))
+    assert code == "NS403"
+    assert message.startswith('100,000 at token 0 "a", channel 7, after h.0.n in h.0')
+
+
+# NS405
 
 
 @pytest.mark.parametrize(
-    "changed", [{"rows_per_token": 4}, {"eps_position": "clamp"}, {"kind": "BatchNorm"}]
+    ("dtype", "error", "expected"),
+    [
+        ("float32", 4e-4, ["NS405"]),
+        ("float32", 2e-4, []),
+        ("float16", 2e-4, []),
+        ("float16", 2e-2, ["NS405"]),
+        ("bfloat16", 2e-2, []),
+        ("bfloat16", 0.1, ["NS405"]),
+        ("bfloat16", math.inf, ["NS405"]),
+    ],
 )
-def test_the_normalized_point_is_left_open_where_it_does_not_follow(
-    changed: dict[str, object],
+def test_an_output_over_the_tolerance_of_its_dtype_is_found(
+    dtype: str, error: float, expected: list[str]
 ) -> None:
-    assert replace(norm("n", moments()), **changed).normalized() is None  # type: ignore[arg-type]
+    assert codes(norm("h.0.n", moments(), error=error, output_dtype=dtype)) == expected
+
+
+def test_a_wrong_output_is_named_with_the_formula_and_its_blocks() -> None:
+    wrong = {"error": 0.01, "output_dtype": "float32"}
+    statistics = statistics_of(
+        norm("h.0.n", moments(), error=1e-7, output_dtype="float32"),
+        norm("h.1.n", moments(), **wrong),
+        norm("h.2.n", moments(), **{**wrong, "error": 0.02}),
+    )
+    (finding,) = find_in_statistics(statistics)
+    assert finding.message == (
+        "the output of h.2.n is not what LayerNorm with eps 1e-05 (inside) gives: "
+        "relative error 0.02, over 0.0003 for float32; also off in 1 other norm"
+    )
+    assert (finding.first, finding.last) == ("h.1", "h.2")
+
+
+def test_a_finding_says_where_it_begins_and_ends_and_at_which_token_and_channel() -> None:
+    large = moments(variance=(1.0, 1.0, 500.0, 1.0, 1.0), peak=(3.0, 3.0, 7e4, 3.0, 3.0))
+    large = replace(large, magnitude=0.5, peak_channel=(0, 0, 9, 0, 0))
+    statistics = statistics_of(
+        norm("h.0.n", moments()), norm("h.1.n", large), norm("h.2.n", large), norm("f", moments())
+    )
+    seen = find_in_statistics(statistics)
+    assert [item.code for item in seen] == ["NS401", "NS402", "NS403"]
+    for item in seen:
+        assert item.token is not None
+        assert (item.token.position, item.channel) == (2, 9)
+        assert (item.first, item.last) == ("h.1", "h.2")
+
+
+def test_thresholds_can_be_moved() -> None:
+    off = norm("h.0.n", moments(), error=1e-3, output_dtype="bfloat16")
+    assert [code for code, _ in found(off, thresholds=Thresholds(error=1e-4))] == ["NS405"]
+    standing_out = norm("h.0.n", moments(variance=first(50.0, 1.0)))
+    assert found(standing_out) == []
+    assert [code for code, _ in found(standing_out, thresholds=Thresholds(sink=10.0))] == ["NS402"]

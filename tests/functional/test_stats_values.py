@@ -415,6 +415,59 @@ def test_the_rows_of_a_group_norm_are_its_groups() -> None:
     assert found.before.peak_channel == tuple(channel.flatten().tolist())
 
 
+def test_the_rows_of_an_instance_norm_are_the_channels_of_each_sample() -> None:
+    images = torch.randn(2, 6, 5, 5) * 3
+    (found,) = measure_activations(nn.Sequential(nn.InstanceNorm2d(6)), images).norms
+    assert found.rows == "2 x 6 channels"
+    assert found.before is not None
+    assert close(found.before.variance, images.double().flatten(2).var(-1, correction=0).flatten())
+    assert found.before.peak_channel == (0, 1, 2, 3, 4, 5) * 2
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("build", [bert, llama], ids=lambda build: build.__name__)
+def test_a_text_alone_equals_itself_in_a_padded_batch_of_eight(
+    build: Callable[[], nn.Module], side: str
+) -> None:
+    """Every norm, every token and quantity, to 1e-5; `mask` in place of the model's own as well."""
+    model = randomized(build())
+    lengths = [3, 11, 1, 7, 11, 5, 2, 9]
+    torch.manual_seed(8)
+    texts = [torch.randint(1, 100, (length,)) for length in lengths]
+    ids, mask = torch.zeros(8, 11, dtype=torch.long), torch.zeros(8, 11, dtype=torch.long)
+    for row, text in enumerate(texts):
+        place = slice(0, len(text)) if side == "right" else slice(11 - len(text), 11)
+        ids[row, place], mask[row, place] = text, 1
+    inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": (mask.cumsum(1) - 1) * mask}
+    batched = measure_activations(model, inputs)
+    for own_mask in (None, mask.bool()):
+        again = measure_activations(model, inputs, mask=own_mask)
+        assert again.norms == batched.norms
+    begin = 0
+    for text in texts:
+        alone = measure_activations(model, {"input_ids": text[None]})
+        for one, many in zip(alone.norms, batched.norms, strict=True):
+            assert_same_entries(one, many, slice(begin, begin + len(text)))
+        begin += len(text)
+
+
+def assert_same_entries(one: NormStatistics, many: NormStatistics, place: slice) -> None:
+    for first, second in ((one.before, many.before), (one.after, many.after)):
+        assert first is not None
+        assert second is not None
+        size = max(first.peak)
+        assert first.variance == pytest.approx(second.variance[place], rel=2e-5)
+        assert first.mean == pytest.approx(second.mean[place], rel=1e-5, abs=1e-6 * size)
+        assert first.peak == pytest.approx(second.peak[place], rel=1e-5)
+
+
+def test_a_mask_of_ones_and_none_are_the_same() -> None:
+    model = randomized(gpt2())
+    plain = measure_activations(model, {"input_ids": IDS})
+    masked = measure_activations(model, {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)})
+    assert len(plain.tokens) == len(masked.tokens) == IDS.numel()
+
+
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_the_fused_path_of_an_encoder_layer_hides_nothing(norm_first: bool) -> None:
     torch.manual_seed(0)

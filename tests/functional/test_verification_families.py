@@ -137,6 +137,17 @@ def test_a_false_report_of_a_family_is_caught(name: str, tmp_path: Path) -> None
     assert not any(norm.agrees for norm in found.norms)
 
 
+def test_a_skip_that_is_taken_from_a_norm_is_seen(tmp_path: Path) -> None:
+    fields = {"embedding_size": 32, "hidden_sizes": [32, 64], "depths": [2, 2], "num_groups": 4}
+    report, checkpoint, model = built(tmp_path, "bit", fields)
+    found = verify_inspection(report, checkpoint, model, placed_root)
+    assert wrong(found) == []
+    assert {item.placement.value for block in report.blocks for item in block.branches} == {
+        "other", "pre-norm",
+    }  # fmt: skip
+    assert len(found.branches) == 4
+
+
 def test_one_false_block_among_true_ones_is_caught(tmp_path: Path) -> None:
     report, checkpoint, model = built(tmp_path, "gpt2", GPT)
     odd = replace(

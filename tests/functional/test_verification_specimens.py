@@ -38,7 +38,7 @@ def check(spec: Spec) -> None:
     report, found = verified(spec)
     assert [branch.block for branch in found.branches] == [block.path for block in report.blocks]
     assert {branch.observed.value for branch in found.branches} == {spec.placement}
-    assert found.not_checked == ()
+    assert (found.branches_not_checked, found.norms_not_checked) == ((), ())
     assert len(found.norms) == len(report.norms)
     assert found.agrees, [item for item in found.branches if not item.agrees]
 
@@ -116,7 +116,7 @@ def test_a_report_that_does_not_decide_is_not_checked() -> None:
 
     _, found = verified(Spec(), change)
     assert found.branches == ()
-    (item,) = found.not_checked
+    (item,) = found.branches_not_checked
     assert item.reason.startswith("the report does not decide")
 
 
@@ -127,4 +127,6 @@ def test_a_block_that_the_copy_has_not_is_not_checked() -> None:
 
     _, found = verified(Spec(), change)
     assert found.branches == ()
-    assert [item.reason for item in found.not_checked] == ["no block of the copy is like it"]
+    assert [item.reason for item in found.branches_not_checked] == [
+        "no block of the copy is like it"
+    ]

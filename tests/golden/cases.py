@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from golden.inspections import DRAWN, EVERY, bert, deepseek, hostile, llama
+from golden.verified import agreeing, contradicted, without_copy
 from normscope.errors import FailureKind
 from normscope.inspection import Uninspectable
 from normscope.render.blocks import render_blocks
@@ -22,6 +23,8 @@ from normscope.render.norms import render_norms
 from normscope.render.overview import render_overview
 from normscope.render.page import PLAIN, Page
 from normscope.render.table import render_table
+from normscope.render.verification import render_verification
+from normscope.render.verification_markdown import render_markdown_verification
 
 FOLDER = Path(__file__).parent
 TERMINAL = Page(width=80)
@@ -45,6 +48,7 @@ def golden_texts() -> Iterator[tuple[str, str]]:
     yield from _details()
     yield from _diagrams()
     yield from _comparisons()
+    yield from _verified()
     yield "llama-2.json", render_json(llama(depth=2))
     yield "hostile.jsonl", render_json_line(hostile())
     yield "failure.jsonl", render_json_line(FAILURE)
@@ -74,6 +78,17 @@ def _diagrams() -> Iterator[tuple[str, str]]:
     yield "gemma2.diagram.pipe.txt", render_diagram(DRAWN["gemma2"], PLAIN)
     yield "gemma2.diagram.40.txt", render_diagram(DRAWN["gemma2"], Page(width=40))
     yield "gptj.diagram.md", render_markdown_diagram(DRAWN["gptj"])
+
+
+def _verified() -> Iterator[tuple[str, str]]:
+    made = {"llama": agreeing(), "bert": contradicted(), "uncopied": without_copy()}
+    for name, one in made.items():
+        yield f"{name}.verified.80.txt", render_verification(one, TERMINAL)
+        yield f"{name}.verified.md", render_markdown_verification(one)
+    yield "bert.verified.pipe.txt", render_verification(made["bert"], PLAIN)
+    yield "verified.overview.80.txt", render_overview([*made.values(), FAILURE], TERMINAL)
+    yield "verified.overview.md", render_markdown_overview([*made.values(), FAILURE])
+    yield "llama-2.verified.json", render_json(made["llama"])
 
 
 def _comparisons() -> Iterator[tuple[str, str]]:

@@ -90,6 +90,46 @@ def test_a_mask_that_breaks_the_forward_is_left_out():
     assert "input_ids" in traced.roots[0].inputs.keywords
 
 
+def test_a_head_may_want_an_end_behind_each_sequence():
+    def accepts(given):
+        if (given["input_ids"] == 5).sum(-1).tolist() != [1, 1]:
+            raise ValueError("All examples must have the same number of <eos> tokens.")
+
+    config = transformers.BertConfig(pad_token_id=3, eos_token_id=5)
+    inputs = run_traced(built(Reader(accepts), config), plain_trace).roots[0].inputs.keywords
+    assert inputs["input_ids"][0, -1] == 5
+    assert inputs["input_ids"][1, -4:].tolist() == [5, 3, 3, 3]
+
+
+def test_a_head_may_want_answers_to_choose_from():
+    def accepts(given):
+        if given["input_ids"].ndim != 3 or given["attention_mask"].ndim != 3:
+            raise ValueError("no choices")
+
+    inputs = run_traced(built(Reader(accepts)), plain_trace).roots[0].inputs.keywords
+    assert inputs["input_ids"].shape == inputs["attention_mask"].shape == (2, 2, 8)
+
+
+def test_what_a_forward_hands_on_unnamed_is_given_on_demand():
+    class Inner(nn.Module):
+        def forward(self, input_ids, t_cond=None):
+            if t_cond is None:
+                raise ValueError("linear(): argument must be Tensor, not NoneType")
+            return t_cond
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def forward(self, input_ids, **further):
+            return self.inner(input_ids, **further)
+
+    config = transformers.BertConfig(hidden_size=24)
+    inputs = run_traced(built(Outer(), config), plain_trace).roots[0].inputs.keywords
+    assert inputs["t_cond"].shape == (1, 1, 24)
+
+
 class Seer(Recording):
     def forward(self, pixel_values):
         self.check({"pixel_values": pixel_values})
@@ -219,7 +259,26 @@ def test_towers_answer_for_a_whole_that_cannot_run():
     assert any("never" in note for note in traced.assumed)
 
 
-def test_a_prompt_has_a_place_for_each_feature_of_the_image(tmp_path):
+def test_a_tower_inside_a_model_that_ran_is_run_alone_and_counted_once():
+    from normscope.tracing import trace_module
+
+    class Headed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = Unmatched()
+            self.model.vision.norm = nn.LayerNorm(3)
+
+        def forward(self, input_ids=None):
+            return self.model(input_ids)
+
+    traced = run_traced(built(Headed()), trace_module)
+    assert [root.path for root in traced.roots] == ["", "model.vision"]
+    assert "model.vision.norm" not in traced.roots[0].graph.unrun
+    assert "norm" in traced.roots[1].graph.unrun
+
+
+@pytest.mark.parametrize("head", [[], ["LlavaForConditionalGeneration"]])
+def test_a_prompt_has_a_place_for_each_feature_of_the_image(tmp_path, head):
     from normscope.tracing import trace_module
 
     vision = {
@@ -240,7 +299,11 @@ def test_a_prompt_has_a_place_for_each_feature_of_the_image(tmp_path):
         "vocab_size": 64,
     }
     config = transformers.LlavaConfig(
-        vision_config=vision, text_config=text, image_token_index=63, image_seq_length=4
+        vision_config=vision,
+        text_config=text,
+        image_token_index=63,
+        image_seq_length=4,
+        architectures=head,
     )
     config.save_pretrained(tmp_path)
     traced = run_traced(build_on_meta(resolve_checkpoint(str(tmp_path))), trace_module)
@@ -248,5 +311,7 @@ def test_a_prompt_has_a_place_for_each_feature_of_the_image(tmp_path):
     ids = root.inputs.keywords["input_ids"]
     assert (ids == 63).sum(-1).tolist() == [4, 4]
     ran = root.graph.call_counts
-    assert "vision_tower.encoder.layers.0" in ran
-    assert "language_model.layers.1" in ran
+    inside = "model." if head else ""
+    towers = [path for path in ran if path.startswith(f"{inside}vision_tower.")]
+    assert any(path.endswith("encoder.layers.0") for path in towers)
+    assert f"{inside}language_model.layers.1" in ran

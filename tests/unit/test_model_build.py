@@ -1,6 +1,8 @@
 """Checkpoint -> module on meta."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ import torch
 from normscope.checkpoint import resolve_checkpoint
 from normscope.errors import FailureKind, NormscopeError
 from normscope.model import build_on_meta, known_model_types
+from normscope.model.packages import how_to_install
 
 SMALL_BERT = {
     "model_type": "bert",
@@ -46,6 +49,15 @@ def test_the_model_is_in_eval_mode(tmp_path):
 def test_the_class_is_the_one_that_the_checkpoint_names(tmp_path):
     named = {**SMALL_BERT, "architectures": ["BertForMaskedLM"]}
     assert built(tmp_path, named).class_name == "BertForMaskedLM"
+
+
+def test_a_class_of_a_part_gets_the_config_of_that_part(tmp_path):
+    text = {key: value for key, value in SMALL_LLAMA.items() if key != "model_type"}
+    whole = {"model_type": "qwen2_vl", "text_config": {**text, "num_key_value_heads": 2}}
+    named = {**whole, "architectures": ["Qwen2VLTextModel"]}
+    found = built(tmp_path, named)
+    assert found.class_name == "Qwen2VLTextModel"
+    assert found.module.config.hidden_size == 32
 
 
 def test_a_class_that_transformers_lacks_gives_way_to_the_model_type(tmp_path):
@@ -91,7 +103,9 @@ def test_the_default_dtype_of_torch_is_untouched(tmp_path):
 def test_experts_run_without_a_loop_over_data(tmp_path):
     config = {**SMALL_LLAMA, "model_type": "mixtral", "num_local_experts": 4}
     found = built(tmp_path, config)
-    assert found.config._experts_implementation == "batched_mm"
+    # Where transformers has no such choice, the loop is over modules and the trace runs it.
+    chosen = "batched_mm" if hasattr(type(found.config), "_experts_implementation") else None
+    assert getattr(found.config, "_experts_implementation", None) == chosen
 
 
 def test_an_unknown_type_is_answered_with_the_nearest_names():
@@ -104,7 +118,8 @@ def test_an_unknown_type_is_answered_with_the_nearest_names():
 def test_a_default_config_that_does_not_build_says_why():
     error = refusal("type:esm")
     assert error.kind is FailureKind.UNKNOWN_ARCHITECTURE
-    assert "the default config of EsmConfig does not build" in error.message
+    assert "the default config of EsmModel does not build" in error.message
+    assert "nn.Embedding(config.vocab_size" in error.message  # the line that wants the field
     assert "config.json" in error.hint
 
 
@@ -117,10 +132,63 @@ def test_a_type_without_a_base_class_gets_another_of_its_own():
     assert build_on_meta(resolve_checkpoint("type:trocr")).class_name == "TrOCRForCausalLM"
 
 
-def test_a_missing_package_is_named():
-    error = refusal("type:dinat")
+WITHOUT_TIMM = [
+    "conditional_detr",
+    "dab-detr",
+    "deformable_detr",
+    "detr",
+    "edgetam",
+    "fast_vlm",
+    "gemma3n",
+    "omdet-turbo",
+    "pe_video",
+    "perception_lm",
+    "table-transformer",
+    "timm_backbone",
+    "timm_wrapper",
+]
+OTHER_PACKAGES = [
+    ("higgs_audio_v2_tokenizer", "torchaudio", "pip install 'normscope[audio]'"),
+    ("dinat", "natten", "pip install 'natten<0.20'"),
+    ("layoutlmv2", "detectron2", "from its source"),
+]
+
+
+@pytest.fixture
+def no_packages(monkeypatch):
+    """Hide the packages of the extras, installed or not, from transformers."""
+    from transformers.utils import import_utils
+
+    absent = {"timm", "vision", "torchaudio", "natten", "detectron2"}
+    for name, (_, message) in list(import_utils.BACKENDS_MAPPING.items()):
+        if name in absent:
+            monkeypatch.setitem(import_utils.BACKENDS_MAPPING, name, (lambda: False, message))
+
+
+@pytest.mark.usefixtures("no_packages")
+@pytest.mark.parametrize("name", WITHOUT_TIMM)
+def test_a_type_that_needs_timm_names_the_extra(name):
+    error = refusal(f"type:{name}")
     assert error.kind is FailureKind.MISSING_DEPENDENCY
-    assert "natten" in error.message
+    assert "timm" in error.message
+    assert error.hint == "pip install 'normscope[vision]'"
+
+
+@pytest.mark.usefixtures("no_packages")
+@pytest.mark.parametrize(("name", "package", "hint"), OTHER_PACKAGES)
+def test_a_missing_package_is_named_and_how_to_get_it(name, package, hint):
+    error = refusal(f"type:{name}")
+    assert error.kind is FailureKind.MISSING_DEPENDENCY
+    assert package in error.message
+    assert hint in error.hint
+
+
+def test_the_extras_that_are_named_exist():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    declared = project["project"]["optional-dependencies"]
+    for package in ("timm", "pillow", "torchvision", "torchaudio"):
+        extra = how_to_install([package]).partition("[")[2].partition("]")[0]
+        assert any(line.startswith(package) for line in declared[extra])
 
 
 def test_the_first_of_several_base_classes_is_built():
@@ -132,10 +200,31 @@ def test_a_missing_package_is_named_as_it_is_installed():
 
     checkpoint = resolve_checkpoint("type:anything")
     missing = ImportError("AnyModel requires the PIL library but it was not found")
-    assert refused(checkpoint, "AnyModel", missing).hint == "pip install pillow"
+    assert refused(checkpoint, "AnyModel", missing).hint == "pip install 'normscope[vision]'"
     deeper = ValueError("outer")
-    deeper.__cause__ = ModuleNotFoundError("no timm", name="timm.layers")
-    assert refused(checkpoint, "AnyModel", deeper).hint == "pip install timm"
+    deeper.__cause__ = ModuleNotFoundError("no cv2", name="cv2.gapi")
+    assert refused(checkpoint, "AnyModel", deeper).hint == "pip install opencv-python"
+
+
+def test_numbers_that_json_has_no_word_for_are_read(tmp_path):
+    saved = {"model_type": "bamba", "time_step_limit": [0.0, {"__float__": "Infinity"}]}
+    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 50}
+    heads = {"mamba_n_heads": 4, "mamba_d_head": 16, "intermediate_size": 32}
+    found = built(tmp_path, {**saved, **small, **heads})
+    assert list(found.config.time_step_limit) == [0.0, float("inf")]
+
+
+def test_a_class_that_is_not_exported_is_found_beside_its_config():
+    found = build_on_meta(resolve_checkpoint("type:voxtral_realtime_text"))
+    assert found.class_name == "VoxtralRealtimeTextModel"
+
+
+def test_the_parts_of_a_default_config_are_joined_and_it_is_said():
+    found = build_on_meta(resolve_checkpoint("type:qwen3_vl"))
+    assert found.config.vision_config.out_hidden_size == found.config.text_config.hidden_size
+    assert any("vision_config.out_hidden_size" in note for note in found.assumed)
+    blind = build_on_meta(resolve_checkpoint("type:voxtral"))
+    assert blind.config.audio_token_id == blind.config.text_config.vocab_size - 1
 
 
 def test_code_in_the_checkpoint_is_not_run_unasked(tmp_path):

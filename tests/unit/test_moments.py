@@ -3,7 +3,6 @@
 import functools
 import math
 import random
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -12,13 +11,14 @@ from normscope.activations import reduce
 from normscope.activations.moments import Accumulated, merge_moments
 from normscope.activations.reduce import RowMoments, median_magnitude, reduce_rows, rows_of
 
-Ways = Callable[[], None]
 
-
-@pytest.fixture(params=["numpy", "torch"])
+@pytest.fixture(params=["whole", "in parts", "accelerator"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Few values go through NumPy, many through torch: force either."""
-    monkeypatch.setattr(reduce, "_suits_numpy", lambda _rows: request.param == "numpy")
+    """Many values are reduced part by part, and an accelerator has operations of its own."""
+    if request.param == "in parts":
+        monkeypatch.setattr(reduce, "_CACHED", 64)
+    if request.param == "accelerator":
+        monkeypatch.setattr(reduce, "_on_cpu", reduce._on_accelerator)
     return str(request.param)
 
 
@@ -47,6 +47,16 @@ def test_rows_of_any_width_agree_with_float64(width: int, offset: float) -> None
         assert found.variance.double().abs().max() < 1e-6
         return
     assert_exact(found, rows)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.usefixtures("way")
+def test_rows_that_were_turned_around_are_read_in_their_order(dtype: torch.dtype) -> None:
+    torch.manual_seed(4)
+    turned = torch.randn(256, 30).to(dtype).t()
+    assert not turned.is_contiguous()
+    assert_exact(moments(turned), turned.contiguous())
+    assert_exact(moments(turned[None]), turned.contiguous()[None])
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
@@ -80,7 +90,6 @@ def test_a_large_offset_does_not_cancel_the_variance() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e25, 1e-25, 1e-40])
-@pytest.mark.usefixtures("way")
 def test_squares_out_of_range_are_taken_again(scale: float) -> None:
     torch.manual_seed(3)
     rows = torch.cat([torch.randn(10, 64) * scale, torch.randn(10, 64)])
@@ -106,6 +115,32 @@ def test_what_is_not_finite_stays_visible_and_in_its_row() -> None:
         ),
         rows[::3],
     )
+
+
+def nan_first(dtype: torch.dtype) -> torch.Tensor:
+    rows = torch.randn(3, 64, dtype=torch.float32).to(dtype)
+    rows[0, 9], rows[1, [4, 60]], rows[2, 30] = math.nan, math.inf, -math.inf
+    return rows
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_nan_is_greater_than_infinity_in_every_dtype(dtype: torch.dtype) -> None:
+    found = moments(nan_first(dtype))
+    assert found.peak[0].isnan()
+    assert found.peak[1:].tolist() == [math.inf, math.inf]
+    assert found.channel.tolist() == [9, 4, 30]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_ties_and_subnormals_of_half_precision_give_the_first_place(dtype: torch.dtype) -> None:
+    tiny = torch.finfo(dtype).smallest_normal / 4
+    rows = torch.zeros(4, 96, dtype=dtype)
+    rows[0, [40, 41]] = torch.tensor([-tiny, tiny], dtype=dtype)
+    rows[1, [95, 17]] = torch.tensor([3.0, -3.0], dtype=dtype)
+    rows[2] = torch.finfo(dtype).max
+    found = moments(rows)
+    assert found.channel.tolist() == [40, 17, 0, 0]
+    assert found.peak.tolist() == [tiny, 3.0, torch.finfo(dtype).max, 0.0]
 
 
 @pytest.mark.usefixtures("way")
@@ -176,6 +211,14 @@ def test_merged_moments_are_those_of_the_whole_in_any_order(offset: float) -> No
         assert merged.mean == pytest.approx(whole.mean, rel=1e-12)
         assert merged.variance == pytest.approx(whole.variance, rel=1e-9)
         assert merged.peak == whole.peak
+
+
+def test_an_accelerator_is_asked_nothing() -> None:
+    """What a tensor on `meta` cannot answer, one on a device answers only after waiting for it."""
+    rows = torch.empty(5, 7, 64, device="meta", dtype=torch.float16)
+    reduced = reduce_rows(rows)
+    assert median_magnitude(rows, reduced) is not None
+    assert reduced.moments().variance.shape == (5, 7)
 
 
 def test_merging_nothing_changes_nothing() -> None:

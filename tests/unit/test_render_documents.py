@@ -9,7 +9,8 @@ import pytest
 from golden.cases import FAILURE
 from golden.inspections import albert, bert, hostile, llama
 from normscope.inspection import Answer, Placement
-from normscope.render.documents import number, render_json, render_json_line
+from normscope.render.documents import render_json, render_json_line
+from normscope.render.plain import number
 
 INSPECTION_KEYS = {
     "schema", "target", "versions", "model", "weights", "placement", "stacks", "blocks", "norms",
@@ -21,7 +22,7 @@ BRANCH_KEYS = {
 NORM_KEYS = {
     "name", "module", "call", "calls", "role", "block", "kind", "axes", "shape", "groups", "eps",
     "eps_position", "gain", "bias", "weight", "bias_name", "statistics_dtype", "gain_dtype",
-    "readers", "foldable", "foldable_reason",
+    "cast", "readers", "foldable", "foldable_reason",
 }  # fmt: skip
 
 

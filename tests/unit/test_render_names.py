@@ -11,6 +11,9 @@ from normscope.render.names import siblings_as_one, within_block
         ("layers.3.attn:RMSNorm", "layers.3", "attn:RMSNorm"),
         ("layer_norm1.3", "attentions.3", "layer_norm1.*"),
         ("layers.30.norm", "layers.3", "layers.30.norm"),
+        ("layers.4.input_layernorm", "layers.3", "next block's input_layernorm"),
+        ("layers.4:RMSNorm", "layers.3", "next block's self:RMSNorm"),
+        ("1.norm", "0", "next block's norm"),
         ("norm", "block", "norm"),
     ],
 )

@@ -58,9 +58,31 @@ def test_images_become_a_few_patches() -> None:
     assert first.config == {"vision": {"image_size": 64, "patch_size": 16}}
 
 
+def test_sides_of_an_image_keep_their_proportion() -> None:
+    tall = {"image_size": [896, 448], "patch_size": 16}
+    video = {"image_size": [288, 288], "tubelet_size": [1, 18, 18]}
+    first = next(iter(shrunk_configs({"tall": tall, "video": video}, STACK))).config
+    assert first["tall"]["image_size"] == [128, 64]
+    assert first["video"]["image_size"] == [72, 72]
+
+
+def test_an_image_without_patches_becomes_small() -> None:
+    first = next(iter(shrunk_configs({"image_size": 600}, STACK)))
+    assert first.config == {"image_size": 128}
+
+
+def test_codebooks_stay_as_they_are() -> None:
+    config = {"num_codebooks": 12, "codebook_size": 2048, "audio_token_offset": 131072}
+    assert next(iter(shrunk_configs(config, STACK))).config == config
+
+
 def test_only_what_changed_is_added_to_what_was_given() -> None:
-    whole = {"layers": 12, "names": ["stage12"], "text": {"width": 64, "depth": 2}}
-    shrunk = {"layers": 3, "names": ["stage12"], "text": {"width": 8, "depth": 2}}
+    inner = {"model_type": "text", "width": 64, "depth": 2}
+    whole = {"layers": 12, "names": ["stage12"], "text": inner, "part": {"width": 64, "rate": 0.1}}
+    shrunk = {
+        "layers": 3, "names": ["stage12"], "text": {**inner, "width": 8},
+        "part": {"width": 8, "rate": 0.1},
+    }  # fmt: skip
     assert with_changes({"kind": "x"}, whole, shrunk) == {
-        "kind": "x", "layers": 3, "text": {"width": 8},
+        "kind": "x", "layers": 3, "text": {"width": 8}, "part": {"width": 8, "rate": 0.1},
     }  # fmt: skip

@@ -1,0 +1,1 @@
+"""What a checkpoint's files say of its norms, read without loading the model."""

@@ -1,0 +1,36 @@
+"""Norm parameters of two checkpoints -> how far their effective values lie apart."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from normscope.weights.report import ValueDifference
+
+
+def value_differences(
+    left: Mapping[str, torch.Tensor],
+    right: Mapping[str, torch.Tensor],
+    pairs: Sequence[tuple[str, str]],
+) -> tuple[ValueDifference, ...]:
+    """Compare the pairs of parameters that both sides have in one shape.
+
+    The tensors are effective values in float64. NaN differs from everything, also from NaN.
+    """
+    return tuple(
+        _difference(one, other, left[one], right[other])
+        for one, other in pairs
+        if one in left and other in right and left[one].shape == right[other].shape
+    )
+
+
+def _difference(one: str, other: str, left: torch.Tensor, right: torch.Tensor) -> ValueDifference:
+    apart = torch.where(left == right, 0.0, (left - right).abs()).reshape(-1)
+    largest = float(apart.max()) if len(apart) else 0.0
+    scale = max(float(left.norm()), float(right.norm()))
+    return ValueDifference(
+        left=one,
+        right=other,
+        largest=largest,
+        relative=float(apart.norm()) / scale if largest and scale else largest,
+        channel=int(apart.argmax()) if largest else None,
+    )

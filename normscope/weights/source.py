@@ -1,0 +1,42 @@
+"""Checkpoint -> where its tensors can be got at."""
+
+from normscope.checkpoint import Checkpoint, CheckpointKind
+from normscope.hub import Repository
+from normscope.weights.files import find_pickled_files, find_weight_files
+from normscope.weights.pickled_folder import PickledFolder
+from normscope.weights.safetensors_folder import SafetensorsFolder
+from normscope.weights.stored import TensorSource
+
+
+def open_source(
+    checkpoint: Checkpoint, *, pickled: bool = False, remote: bool = False
+) -> TensorSource | None:
+    """Return the checkpoint's tensors, or None where there are none.
+
+    Pickled files are only opened with `pickled`: even a careful loader reads a stranger's program.
+    The Hub is only asked with `remote`.
+    Raises `NormscopeError` of kind `corrupt` for an index that cannot be right.
+    """
+    if checkpoint.repository is not None:
+        return _remote(checkpoint) if remote else None
+    directory = checkpoint.directory
+    if directory is None or checkpoint.kind in {CheckpointKind.CONFIG_FILE, CheckpointKind.GGUF}:
+        return None  # a config.json is the config alone; what lies beside a GGUF file is another's
+    files = find_weight_files(checkpoint.target, directory)
+    if files.paths:
+        return SafetensorsFolder(checkpoint.target, files)
+    files = find_pickled_files(checkpoint.target, directory)
+    return PickledFolder(checkpoint.target, files) if pickled and files.paths else None
+
+
+def _remote(checkpoint: Checkpoint) -> TensorSource | None:
+    from normscope.weights.hub_repository import open_repository
+
+    return open_repository(
+        Repository(
+            target=checkpoint.target,
+            name=checkpoint.repository or "",
+            revision=checkpoint.commit or checkpoint.revision,
+            offline=checkpoint.offline,
+        )
+    )
