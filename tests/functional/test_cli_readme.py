@@ -12,7 +12,9 @@ from normscope.cli.app import app
 from normscope.inspection import Placement
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-SHOWN = re.findall(r"```console\n\$ normscope ((?:inspect|diff) [^\n]*)\n(.*?)```", README, flags=re.DOTALL)
+SHOWN = re.findall(
+    r"```console\n\$ normscope ((?:inspect|diff) [^\n]*)\n(.*?)```", README, flags=re.DOTALL
+)
 
 
 @pytest.mark.parametrize(("command", "output"), SHOWN, ids=[command for command, _ in SHOWN])
