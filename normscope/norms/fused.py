@@ -10,6 +10,8 @@ from normscope.norms.parameters import standardizes_a_weight, stored_factor
 
 _MACHINE_EPS = {"float32": 2.0**-23, "float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 """What torch's RMS norm takes for eps where None is given."""
+_SCHEMA_EPS = 1e-5
+"""What `layer_norm` and `group_norm` take: torch leaves out an argument that has this value."""
 
 _BATCH_NORMS = frozenset(
     {
@@ -55,21 +57,21 @@ def _with_written_gain(graph: Graph, norm: Norm) -> Norm:
     )
 
 
-def _feature_norm(graph: Graph, node: Node, kind: NormKind) -> Norm:
+def _feature_norm(graph: Graph, node: Node, kind: NormKind, default: float | None) -> Norm:
     size = node.argument("normalized_shape")
     shape = tuple(size) if isinstance(size, tuple) else ()
     eps = node.argument("eps")
-    value = float(eps) if isinstance(eps, int | float) else _MACHINE_EPS.get(node.dtype)
+    value = float(eps) if isinstance(eps, int | float) else default
     axes = tuple(range(-len(shape), 0))
     return _fused(graph, node, kind, axes, tuple(int(item or 0) for item in shape), value)
 
 
 def _layer_norm(graph: Graph, node: Node) -> Norm:
-    return _feature_norm(graph, node, NormKind.LAYER)
+    return _feature_norm(graph, node, NormKind.LAYER, _SCHEMA_EPS)
 
 
 def _rms_norm(graph: Graph, node: Node) -> Norm:
-    return _feature_norm(graph, node, NormKind.RMS)
+    return _feature_norm(graph, node, NormKind.RMS, _MACHINE_EPS.get(node.dtype))
 
 
 def _group_norm(graph: Graph, node: Node) -> Norm:
@@ -79,7 +81,7 @@ def _group_norm(graph: Graph, node: Node) -> Norm:
     count = int(groups) if isinstance(groups, int) else None
     channels = source.shape[1]
     axes = tuple(range(1, len(source.shape)))
-    value = float(eps) if isinstance(eps, int | float) else None
+    value = float(eps) if isinstance(eps, int | float) else _SCHEMA_EPS
     return _fused(graph, node, NormKind.GROUP, axes, (channels,), value, groups=count)
 
 

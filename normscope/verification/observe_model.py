@@ -78,7 +78,7 @@ def observe_model(subject: Subject, root: PlacedRoot) -> Iterator[SeenBranch]:
             if reason is not None:
                 yield SeenBranch(block=block, placed=branch, seen=reason)
                 continue
-            prepared.append(_prepare(graph, placed, block, branch, entering))
+            prepared.append(_prepare(graph, placed, block, branch, inputs))
     if not prepared:
         return
     everything = [item for one in prepared for item in watched_of(one.cuts, one.behind)]
@@ -139,31 +139,44 @@ def _uncuttable(graph: Graph, placed: PlacedBranch, entering: int, stored: Set[i
 
 
 def _prepare(
-    graph: Graph, placed: PlacedModel, block: PlacedBlock, branch: PlacedBranch, entering: int
+    graph: Graph,
+    placed: PlacedModel,
+    block: PlacedBlock,
+    branch: PlacedBranch,
+    inputs: Mapping[int, int],
 ) -> _Prepared:
-    add = branch.branch.add
+    add, entering = branch.branch.add, _entering(branch, inputs)
     beside = nodes_between(graph, entering, add.skip) if add.skip > entering else ()
     return _Prepared(
         block=block,
         placed=branch,
         cuts=cuts_of(graph, branch.branch, entering),
-        behind=_behind(graph, placed, block, add.node),
+        behind=_behind(graph, placed, block, add.node, inputs),
         projected=any(mixes(graph.nodes[index].operation) for index in beside),
     )
 
 
-def _behind(graph: Graph, placed: PlacedModel, block: PlacedBlock, node: int) -> Behind:
-    """Return the next sums that a sum reaches, and the outputs; the list that it stands in."""
+def _behind(
+    graph: Graph, placed: PlacedModel, block: PlacedBlock, node: int, inputs: Mapping[int, int]
+) -> Behind:
+    """Return the next sums that a sum reaches, and the outputs; whether its stack ends there.
+
+    It does too where the next skip is taken from a norm's output (Hiera where its width grows):
+    that norm belongs to the next block.
+    """
     stack = block.key.path.rpartition(".")[0]
     later: list[int] = []
-    ends = True
+    ends, first = True, None
     for other in placed.blocks:
         for branch in other.branches:
             add = branch.branch.add
             if add.node <= node or not branch.has_skip:
                 continue
+            if first is None or add.node < first.branch.add.node:
+                first = branch
             later.append(add.node)
             ends = ends and other.key.path.rpartition(".")[0] != stack
+    ends = ends or (first is not None and _entering(first, inputs) != first.branch.add.stream)
     reached = _reached(graph, node)
     sums = seen_values(graph, [value for value in sorted(set(later)) if value in reached])
     outputs = seen_values(graph, [value for value in graph.outputs if value in reached])

@@ -109,7 +109,6 @@ class _EditedRun(TorchDispatchMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        args, kwargs = _by_batch_statistics(func, args, kwargs)
         if not any("Tensor" in str(returned.type) for returned in func._schema.returns):
             return func(*args, **kwargs)
         node = next(self._nodes, None)
@@ -128,6 +127,7 @@ class _EditedRun(TorchDispatchMode):
         if node.index in self._readers or node.index in self._operands_watched:
             tensors = list(tensors_in((args, kwargs)))
             args, kwargs = self._edited((args, kwargs), node, tensors, restored)
+        args, kwargs = _by_batch_statistics(func, args, kwargs)
         result = func(*args, **kwargs)
         if schema_of(func).written:
             for original, changed in restored:

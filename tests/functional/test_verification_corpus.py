@@ -20,7 +20,7 @@ _QUICK = """
 bart bert bigbird_pegasus biogpt bitnet blip bloom clip convnext cpmant ctrl data2vec-text
 data2vec-vision deberta decision_transformer deit dinov2 doge dpr ernie4_5 ernie4_5_moe eurobert
 falcon flava fnet focalnet gemma2 gemma3n_audio gemma4_text git glm4v_vision gpt2 gptj
-hy_v4_vl_vision ibert ijepa layoutlm layoutlmv3 lilt llama lxmert minimax mistral mixtral
+hy_v4_vl_vision ibert ijepa layoutlm layoutlmv3 lightglue lilt llama lxmert minimax mistral mixtral
 mobilenet_v2 mpt mt5 mvp nemotron3_diarization_audio neomme olmo2 olmo3 openai-gpt opt owlvit
 paligemma pegasus perceiver phi pocket_tts pvt qwen3_5_moe_vision resnet roberta roformer
 segformer sew sew-d siglip_vision_model smollm3 smolvlm_vision splinter stablelm swinv2 t5 tapas

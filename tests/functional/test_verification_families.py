@@ -148,6 +148,14 @@ def test_a_skip_that_is_taken_from_a_norm_is_seen(tmp_path: Path) -> None:
     assert len(found.branches) == 4
 
 
+def test_a_batch_norm_on_the_branch_is_seen(tmp_path: Path) -> None:
+    fields = {"embed_dims": [16, 16, 16, 16], "depths": [2, 1, 1, 1], "mlp_ratio": 2}
+    report, checkpoint, model = built(tmp_path, "swiftformer", fields)
+    found = verify_inspection(report, checkpoint, model, placed_root)
+    assert wrong(found) == []
+    assert {item.observed.value for item in found.branches} == {"no-norm", "pre-norm"}
+
+
 def test_one_false_block_among_true_ones_is_caught(tmp_path: Path) -> None:
     report, checkpoint, model = built(tmp_path, "gpt2", GPT)
     odd = replace(

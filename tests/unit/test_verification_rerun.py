@@ -72,6 +72,25 @@ def test_a_batch_norm_in_eval_mode_normalizes_by_its_input() -> None:
     assert torch.allclose(seen.var(0, unbiased=False), torch.ones(3).double(), atol=1e-3)
 
 
+def test_a_batch_norm_normalizes_by_its_input_as_it_was_changed() -> None:
+    run = subject(nn.BatchNorm1d(3, affine=False), torch.randn(64, 3) * 5 + 2)
+    (last,) = run.graph.outputs
+    into = Edge(reader=last, position=0)
+    plain = rerun(run, Edit(watched=(last,)))[last]
+    grown = rerun(run, Edit(operands={into: lambda x: 3 * x}, watched=(last,)))[last]
+    assert torch.allclose(grown, plain, atol=1e-4)
+
+
+def test_a_complex_value_keeps_both_of_its_parts() -> None:
+    class Turned(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.fft.fft(x).imag + 1.0
+
+    run = subject(Turned())
+    whole = node(run, "_fft_r2c")
+    assert rerun(run, Edit(watched=(whole,)))[whole].imag.any()
+
+
 def test_a_run_of_another_course_is_refused() -> None:
     class Fickle(nn.Module):
         runs = 0
