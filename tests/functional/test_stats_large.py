@@ -264,8 +264,9 @@ def test_a_signal_ends_the_process_with_a_valid_file(
     os.close(reader)
     assert re.search(r"tokens, [\d,]+/s", said)
     assert 4000 < saved_tokens(file) <= max(tokens_said(said))
-    assert f"holds the first {saved_sequences(file)} sequences ({saved_tokens(file):,} tokens)" in (
-        " ".join(said.split())
+    assert (
+        f"holds the first {saved_sequences(file):,} sequences ({saved_tokens(file):,} tokens)"
+        in (" ".join(said.split()))
     )
     assert list(tmp_path.iterdir()) == [file]
 
