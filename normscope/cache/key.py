@@ -45,16 +45,25 @@ def cache_key(
         "python": sys.version,
         "verify": verify,
         "versions": dict(versions()),
-        "weights": (weights, [] if weights == "none" else sorted(_weight_files(checkpoint))),
+        "weights": (weights, _stored(checkpoint, weights)),
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _weight_files(checkpoint: Checkpoint) -> Iterator[tuple[str, int, int]]:
-    """Yield path, size and time of change of what an answer about the weights is true of."""
-    if checkpoint.directory is None:
-        return
-    with suppress(OSError), os.scandir(checkpoint.directory) as entries:
+def _stored(checkpoint: Checkpoint, weights: str | None) -> list[object]:
+    """Return what an answer about the weights is true of: files here, or a commit of the Hub."""
+    if weights == "none" or checkpoint.directory is None:
+        return []
+    if checkpoint.kind is CheckpointKind.CONFIG_FILE:
+        return ["config alone"]
+    if checkpoint.repository is not None:
+        return [checkpoint.repository, checkpoint.commit] if weights is not None else []
+    return [*sorted(_weight_files(checkpoint.directory))]
+
+
+def _weight_files(directory: Path) -> Iterator[tuple[str, int, int]]:
+    """Yield path, size and time of change of each file of weights."""
+    with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.startswith(_WEIGHTS):
                 facts = entry.stat()

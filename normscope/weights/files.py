@@ -54,7 +54,7 @@ def _index_of(name: str) -> str:
 def has_weight_files(checkpoint: Checkpoint) -> bool:
     """Tell whether there are safetensors files beside the config."""
     directory = checkpoint.directory
-    if checkpoint.kind is CheckpointKind.GGUF:
+    if checkpoint.kind in {CheckpointKind.CONFIG_FILE, CheckpointKind.GGUF}:
         return False  # what lies beside the file is another's
     return directory is not None and _any(directory, SINGLE)
 
@@ -62,7 +62,7 @@ def has_weight_files(checkpoint: Checkpoint) -> bool:
 def has_pickled_files(checkpoint: Checkpoint) -> bool:
     """Tell whether there are pickled weights beside the config."""
     directory = checkpoint.directory
-    if checkpoint.kind is CheckpointKind.GGUF:
+    if checkpoint.kind in {CheckpointKind.CONFIG_FILE, CheckpointKind.GGUF}:
         return False  # what lies beside the file is another's
     return directory is not None and _any(directory, PICKLED)
 

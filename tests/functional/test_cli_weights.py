@@ -64,6 +64,12 @@ def test_a_config_alone_has_no_weights(checkpoint):
     assert (found["weights"], "stored" in found) == ("none", False)
 
 
+def test_a_folder_and_its_config_share_no_answer(checkpoint):
+    assert document(checkpoint)["weights"] == "headers"
+    assert document(checkpoint / "config.json")["weights"] == "none"
+    assert document(checkpoint)["weights"] == "headers"
+
+
 def test_none_reads_nothing_even_of_a_damaged_file(changed):
     folder = changed(lambda tensors: tensors)
     (folder / "model.safetensors").write_bytes(b"short")

@@ -7,6 +7,7 @@ import huggingface_hub
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from normscope.cli.app import app
@@ -121,6 +122,17 @@ class TestWhatIsFetched:
         ranges = [r for r in hub.log if r.range is not None]
         assert ranges
         assert all(f"/resolve/{COMMIT}/" in r.path for r in ranges)
+
+    def test_repositories_of_one_config_share_no_answer_about_weights(self, hub, saved, tmp_path):
+        shutil.copytree(saved, tmp_path / "other")
+        for shard in (tmp_path / "other").glob("*.safetensors"):
+            save_file({name: value + 1 for name, value in load_file(shard).items()}, shard)
+        hub.folders["org/other"] = tmp_path / "other"
+        first, second = (
+            json.loads(run(name, "--weights", "norms").stdout)["stored"]["parameters"]
+            for name in ("org/name", "org/other")
+        )
+        assert first != second
 
     def test_a_redirection_is_followed(self, hub):
         hub.elsewhere = True
