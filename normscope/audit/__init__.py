@@ -1,0 +1,1 @@
+"""Rules and expectations over many checkpoints; knows no torch."""
