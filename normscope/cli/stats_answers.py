@@ -17,6 +17,7 @@ from normscope.cli.stats_inputs import MeasuredInputs
 from normscope.cli.stats_progress import Follower, following
 from normscope.cli.stats_save import SavedRows
 from normscope.cli.stats_views import View
+from normscope.errors import UsageError
 from normscope.inspection import Uninspectable
 from normscope.render.figures import counted
 from normscope.render.statistics_documents import StatisticsAnswer
@@ -82,23 +83,28 @@ def _answer(name: str, request: StatsRequest, interrupts: Interrupts) -> Statist
                 question = partial(_measure, name, request, saved, follower)
                 answer = answered(name, question, quiet=request.quiet, verbose=request.verbose)
         except KeyboardInterrupt as error:
-            _end_early(saved, follower)
+            _end_early("interrupted", saved, follower)
             raise typer.Exit(ExitStatus.INTERRUPTED) from error
+        except UsageError:  # of a line in the middle of a file
+            _end_early("ended", saved, follower)
+            raise
         _tell(answer, request)
-        if saved is not None and isinstance(answer, Statistics):
+        if isinstance(answer, Uninspectable):
+            _end_early("ended", saved, follower)
+        elif saved is not None:
             saved.commit()
         return answer
 
 
-def _end_early(saved: SavedRows | None, follower: Follower) -> None:
-    """Keep whole chunks, and say how far it came."""
-    so_far = f"interrupted after {follower.so_far()}" if follower.tokens else "interrupted"
-    if saved is None or not saved.sequences:
+def _end_early(how: str, saved: SavedRows | None, follower: Follower) -> None:
+    """Keep whole chunks, and say how far it came; a run that never began has nothing to say."""
+    so_far = f"{how} after {follower.so_far()}" if follower.tokens else how
+    if saved is not None and saved.sequences:
+        saved.commit()
+        held = f"the first {counted(saved.sequences, 'sequence')} ({saved.tokens:,} tokens)"
+        say(f"{so_far}; {visible(str(saved.path))} holds {held}")
+    elif follower.tokens or how == "interrupted":
         say(so_far)
-        return
-    saved.commit()
-    held = f"the first {counted(saved.sequences, 'sequence')} ({saved.tokens:,} tokens)"
-    say(f"{so_far}; {visible(str(saved.path))} holds {held}")
 
 
 def _tell(answer: StatisticsAnswer, request: StatsRequest) -> None:

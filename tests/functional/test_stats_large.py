@@ -128,7 +128,6 @@ def test_a_long_text_is_refused_by_its_number(bert: str, texts: str, tmp_path: P
     result = run(bert, "--input-file", str(file), "--save", str(saved))
     assert result.exit_code == 2
     assert "input 81 has 22 tokens, and the model has 12 positions" in result.stderr
-    assert list(tmp_path.iterdir()) == [file]
     cut = run(bert, "--input-file", str(file), "--max-length", "12", "--save", str(saved))
     assert cut.exit_code == 0
     assert "warning: 1 sequence was cut to 12 tokens" in cut.stderr
@@ -230,6 +229,29 @@ def test_an_interrupt_before_the_first_rows_leaves_nothing(
     monkeypatch.setattr(text_files.TextFile, "__iter__", interrupted_after(TEXTS[:5]))
     result = run(bert, "--input-file", "-", "--save", str(tmp_path / "out.csv"), stdin="")
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_in_the_middle_leaves_whole_sequences(bert: str, tmp_path: Path) -> None:
+    file = tmp_path / "out.csv"
+    too_long = "norm " * 600
+    run_text = "\n".join((*FEW, too_long, ""))
+    result = run(bert, "--input-file", "-", "--save", str(file), stdin=run_text)
+    assert result.exit_code == 2
+    rows = len(file.read_text().splitlines()) - 1
+    assert rows % 5 == 0
+    ended, error = result.stderr.splitlines()[:2]
+    assert ended.startswith("ended after ")
+    assert ended.endswith(f"({rows // 5:,} tokens)")
+    assert error.startswith(f"error: input {len(FEW) + 1} has ")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_failure_before_the_first_rows_leaves_nothing(bert: str, tmp_path: Path) -> None:
+    file = tmp_path / "out.csv"
+    result = run(bert, "--input", "norm " * 600, "--save", str(file))
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: input 1 has ")
     assert list(tmp_path.iterdir()) == []
 
 
