@@ -1,12 +1,16 @@
 """normscope: where a model's norms stand, and what they do to its activations."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from normscope.versions import versions
+# Under `python -m` the current folder still comes first here: nothing is imported that Python has
+# not loaded by itself, until `__main__` has taken the folder away.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from normscope.activations import measure_activations, watch
+    from normscope.half_precision import float16_fit
     from normscope.pipeline import (
         InspectOptions,
         compare_checkpoints,
@@ -18,17 +22,19 @@ __all__ = [
     "InspectOptions",
     "__version__",
     "compare_checkpoints",
+    "float16_fit",
     "inspect_checkpoint",
     "inspect_module",
     "measure_activations",
     "watch",
 ]
 
-__version__ = versions()["normscope"]
+__version__: str
 
 _HOMES = {
     "InspectOptions": "normscope.pipeline",
     "compare_checkpoints": "normscope.pipeline",
+    "float16_fit": "normscope.half_precision",
     "inspect_checkpoint": "normscope.pipeline",
     "inspect_module": "normscope.pipeline",
     "measure_activations": "normscope.activations",
@@ -36,8 +42,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Load a public verb on first use: none of them is needed to show a help text."""
+    if name == "__version__":
+        return import_module("normscope.versions").versions()["normscope"]
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

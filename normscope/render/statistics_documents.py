@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
+from normscope.half_precision import float16_fit
 from normscope.inspection import Uninspectable
 from normscope.render.documents import render_json, render_json_line
 from normscope.render.plain import Json, dumped, number
-from normscope.render.statistics_float16 import float16_fit
 from normscope.statistics import (
     KeptEntries,
     Moments,

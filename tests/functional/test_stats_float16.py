@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from normscope.half_precision import float16_fit
 from normscope.inspection import ModelFacts, Role
 from normscope.render.page import Page
 from normscope.render.statistics_documents import render_statistics_json
-from normscope.render.statistics_float16 import float16_fit, float16_sentence
+from normscope.render.statistics_float16 import float16_sentence
 from normscope.render.statistics_markdown import render_statistics_markdown
 from normscope.render.statistics_summary import render_statistics
 from normscope.statistics import (
