@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from normscope.activations import measure_activations, watch
+    from normscope.auditing import audit_families
     from normscope.half_precision import float16_fit
     from normscope.pipeline import (
         InspectOptions,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "InspectOptions",
     "__version__",
+    "audit_families",
     "compare_checkpoints",
     "float16_fit",
     "inspect_checkpoint",
@@ -33,6 +35,7 @@ __version__: str
 
 _HOMES = {
     "InspectOptions": "normscope.pipeline",
+    "audit_families": "normscope.auditing",
     "compare_checkpoints": "normscope.pipeline",
     "float16_fit": "normscope.half_precision",
     "inspect_checkpoint": "normscope.pipeline",

@@ -1,7 +1,7 @@
 """Target text -> Checkpoint: what is asked for and its config, without any tensor."""
 
-import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from normscope.errors import AdapterOnlyError, FailureKind, NormscopeError, UsageError
+from normscope.files import TooDeepError, TooLongError, read_object
 from normscope.hub import Repository, repository_file
+from normscope.limits import Limits
 
 CONFIG_NAME = "config.json"
 ADAPTER_CONFIG_NAME = "adapter_config.json"
@@ -69,9 +71,13 @@ class Checkpoint:
 
 
 def resolve_checkpoint(
-    target: str, *, revision: str | None = None, offline: bool = False
+    target: str,
+    *,
+    revision: str | None = None,
+    offline: bool = False,
+    limits: Limits | None = None,
 ) -> Checkpoint:
-    """Find what `target` names and read its config.
+    """Find what `target` names and read its config, where it is within `limits`.
 
     Only `org/name` targets may reach the network, and never when `offline` or HF_HUB_OFFLINE is
     set. Raises `NormscopeError` where there is nothing to read, `UsageError` where the target
@@ -82,18 +88,19 @@ def resolve_checkpoint(
     if target.startswith(_TYPE):
         name = target.removeprefix(_TYPE)
         return Checkpoint(target=target, kind=CheckpointKind.TYPE, model_type=name)
+    limits = limits or Limits()
     if target.startswith(_DEMO):
-        return _demo(target)
+        return _demo(target, limits)
     if target.startswith(_PYTHON):
         return _python(target)
-    path = Path(target).expanduser()
-    if path.exists():
-        return _local(target, path)
+    path = _existing(target)
+    if path is not None:
+        return _local(target, path, limits)
     repository, _, at_revision = target.partition("@")
     if _HUB_ID.fullmatch(repository) and (at_revision or not Path(repository).parent.is_dir()):
         wanted = at_revision or revision
         return _hub(
-            target, Repository(target=target, name=repository, revision=wanted, offline=offline)
+            Repository(target=target, name=repository, revision=wanted, offline=offline), limits
         )
     raise NormscopeError(
         FailureKind.NOT_FOUND,
@@ -103,7 +110,21 @@ def resolve_checkpoint(
     )
 
 
-def _demo(target: str) -> Checkpoint:
+def resolve_base(
+    adapter: AdapterOnlyError, *, offline: bool, limits: Limits | None = None
+) -> Checkpoint:
+    """Find the model that an adapter names as its base.
+
+    The name is a stranger's word: it may lead to a folder or to the Hub, never to code. Raises as
+    `resolve_checkpoint`.
+    """
+    base = adapter.base
+    if base is None or base.startswith((_PYTHON, _TYPE, _DEMO)):
+        raise adapter
+    return resolve_checkpoint(base, offline=offline, limits=limits)
+
+
+def _demo(target: str, limits: Limits) -> Checkpoint:
     from normscope.demo import demo_path
 
     try:
@@ -114,7 +135,7 @@ def _demo(target: str) -> Checkpoint:
             f"{target}: there is no such demo",
             "the demos are `demo:pre-norm` and `demo:post-norm`",
         ) from error
-    return _from_directory(target, directory, CheckpointKind.DEMO)
+    return _from_directory(target, directory, CheckpointKind.DEMO, limits)
 
 
 def _python(target: str) -> Checkpoint:
@@ -131,24 +152,45 @@ def _python(target: str) -> Checkpoint:
 # Files on this machine.
 
 
-def _local(target: str, path: Path) -> Checkpoint:
+def _existing(target: str) -> Path | None:
+    """Return the path that a target is, None where nothing is there."""
+    try:
+        path = Path(target).expanduser()
+        return path if path.exists() else None
+    except RuntimeError:  # `~name` of no user
+        return None
+    except OSError as error:  # too long to be one, or behind a folder that is closed
+        raise NormscopeError(
+            FailureKind.NOT_FOUND, f"{target}: cannot be looked up: {error.strerror}"
+        ) from error
+
+
+def _local(target: str, path: Path, limits: Limits) -> Checkpoint:
     if path.is_dir():
-        return _from_directory(target, path, CheckpointKind.DIRECTORY)
+        return _from_directory(target, path, CheckpointKind.DIRECTORY, limits)
     if path.suffix.lower() == GGUF_SUFFIX:
-        return Checkpoint(
-            target=target, kind=CheckpointKind.GGUF, directory=path.parent, weights_file=path
-        )
+        return _gguf(target, path)
     if path.name == ADAPTER_CONFIG_NAME:
-        raise _adapter_only(target, path)
-    return _from_config(target, path, CheckpointKind.CONFIG_FILE)
+        raise _adapter_only(target, path, limits)
+    return _from_config(target, path, CheckpointKind.CONFIG_FILE, limits)
 
 
-def _from_directory(target: str, directory: Path, kind: CheckpointKind) -> Checkpoint:
+def _gguf(target: str, path: Path) -> Checkpoint:
+    if not path.is_file():
+        raise _unreadable(FailureKind.CORRUPT, target, path, "it is no regular file")
+    return Checkpoint(
+        target=target, kind=CheckpointKind.GGUF, directory=path.parent, weights_file=path
+    )
+
+
+def _from_directory(
+    target: str, directory: Path, kind: CheckpointKind, limits: Limits
+) -> Checkpoint:
     path = directory / CONFIG_NAME
-    if path.is_file():
-        return _from_config(target, path, kind)
-    if (directory / ADAPTER_CONFIG_NAME).is_file():
-        raise _adapter_only(target, directory / ADAPTER_CONFIG_NAME)
+    if _stands(path):
+        return _from_config(target, path, kind, limits)
+    if _stands(directory / ADAPTER_CONFIG_NAME):
+        raise _adapter_only(target, directory / ADAPTER_CONFIG_NAME, limits)
     files = sorted(directory.glob(f"*{GGUF_SUFFIX}"))
     raise NormscopeError(
         FailureKind.NO_CONFIG,
@@ -159,16 +201,19 @@ def _from_directory(target: str, directory: Path, kind: CheckpointKind) -> Check
     )
 
 
+def _stands(path: Path) -> bool:
+    """Tell whether a name is taken, be it by a link that leads nowhere."""
+    return path.is_symlink() or path.exists()
+
+
 def _from_config(
     target: str,
     path: Path,
     kind: CheckpointKind,
-    *,
-    repository: str | None = None,
-    revision: str | None = None,
-    offline: bool = False,
+    limits: Limits,
+    repository: Repository | None = None,
 ) -> Checkpoint:
-    config = _read_json(target, path)
+    config = _read_json(target, path, limits)
     model_type = config.get("model_type")
     if not isinstance(model_type, str) and not config.get("architectures"):
         raise NormscopeError(
@@ -182,40 +227,54 @@ def _from_config(
         model_type=model_type if isinstance(model_type, str) else None,
         config=config,
         directory=path.parent,
-        repository=repository,
-        revision=revision,
-        offline=offline,
+        repository=None if repository is None else repository.name,
+        revision=None if repository is None else repository.revision,
+        offline=repository is not None and repository.offline,
     )
 
 
-def _read_json(target: str, path: Path) -> Mapping[str, Any]:
+def _read_json(target: str, path: Path, limits: Limits) -> Mapping[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        return read_object(path, most=limits.config_bytes, deepest=limits.config_depth)
+    except (TooLongError, TooDeepError) as error:
+        most = (
+            f"is larger than {limits.config_bytes / 1e6:g} MB"
+            if isinstance(error, TooLongError)
+            else f"has values more than {limits.config_depth} deep in one another"
+        )
+        raise NormscopeError(
+            FailureKind.TOO_LARGE,
+            f"{target}: {path.name} {most}",
+            "a transformers config.json is a few kilobytes of settings",
+        ) from error
+    except ValueError as error:
         raise NormscopeError(
             FailureKind.CORRUPT,
             f"{target}: {path.name} is not valid JSON: {error}",
-            "fetch or write the file again",
+            "fetch or write the file again; a transformers config.json is one JSON object",
         ) from error
     except OSError as error:
-        raise NormscopeError(
-            FailureKind.NOT_FOUND, f"{target}: {path.name} cannot be read: {error.strerror}"
-        ) from error
-    if not isinstance(content, dict):
-        raise NormscopeError(
-            FailureKind.CORRUPT,
-            f"{target}: {path.name} holds a {type(content).__name__}, not an object",
-            "a transformers config.json is one JSON object",
-        )
-    return content
+        closed = isinstance(error, PermissionError)
+        kind = FailureKind.NOT_FOUND if closed else FailureKind.CORRUPT
+        raise _unreadable(kind, target, path, error.strerror or str(error)) from error
 
 
-def _adapter_only(target: str, path: Path) -> AdapterOnlyError:
-    base = _read_json(target, path).get("base_model_name_or_path")
+def _unreadable(kind: FailureKind, target: str, path: Path, why: str) -> NormscopeError:
+    return NormscopeError(
+        kind,
+        f"{target}: {path.name} cannot be read: {why}",
+        "put the file itself there, and let it be readable",
+    )
+
+
+def _adapter_only(target: str, path: Path, limits: Limits) -> AdapterOnlyError:
+    base = _read_json(target, path, limits).get("base_model_name_or_path")
     named = f"an adapter for {base}" if base else "an adapter whose base model is not named"
     return AdapterOnlyError(
         f"{target}: holds {named}, and no model of its own",
-        f"normscope inspect {base}" if base else "inspect the model that it was trained on",
+        f"normscope inspect {shlex.quote(str(base))}"
+        if base
+        else "inspect the model that it was trained on",
         base=base if isinstance(base, str) else None,
         directory=path.parent,
     )
@@ -224,20 +283,14 @@ def _adapter_only(target: str, path: Path) -> AdapterOnlyError:
 # The Hub.
 
 
-def _hub(target: str, repository: Repository) -> Checkpoint:
+def _hub(repository: Repository, limits: Limits) -> Checkpoint:
+    target = repository.target
     path = repository_file(repository, CONFIG_NAME)
     if path is not None:
-        return _from_config(
-            target,
-            path,
-            CheckpointKind.HUB,
-            repository=repository.name,
-            revision=repository.revision,
-            offline=repository.offline,
-        )
+        return _from_config(target, path, CheckpointKind.HUB, limits, repository)
     adapter = repository_file(repository, ADAPTER_CONFIG_NAME)
     if adapter is not None:
-        raise _adapter_only(target, adapter)
+        raise _adapter_only(target, adapter, limits)
     raise NormscopeError(
         FailureKind.NO_CONFIG,
         f"{target}: the repository has no {CONFIG_NAME}",

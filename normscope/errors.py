@@ -47,9 +47,15 @@ class AdapterOnlyError(NormscopeError):
 
 
 class UsageError(Exception):
-    """What was typed cannot be carried out, whatever the target holds; exit status 2."""
+    """What was typed cannot be carried out, whatever the target holds; exit status 2.
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    `others` are further mistakes in the same file: all are told at once.
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", *, others: tuple["UsageError", ...] = ()
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.others = others

@@ -1,9 +1,74 @@
-"""Bytes -> a file that is whole or not there."""
+"""Files: read only where they are files, written whole or not at all."""
 
+import json
 import os
+import stat
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+_LONGEST_PREFIX = 40
+"""Characters of a file's name that its temporary name begins with; names end at 255 bytes."""
+
+
+class TooLongError(Exception):
+    """A file has more bytes than were asked for."""
+
+
+class TooDeepError(Exception):
+    """Values lie deeper in one another than was asked for."""
+
+
+def read_regular(path: Path, *, most: int) -> bytes:
+    """Return the content of a file of at most so many bytes.
+
+    A pipe would be waited for and a device read without end: both are refused, and links are
+    followed. Raises `OSError`, `TooLongError`.
+    """
+    # A pipe without a writer opens at once when it need not wait.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "it is no regular file")
+        size = os.fstat(descriptor).st_size
+        content = file.read(most + 1) if size <= most else b""
+    if size > most or len(content) > most:
+        raise TooLongError
+    return content
+
+
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+def read_object(path: Path, *, most: int, deepest: int) -> Mapping[str, Any]:
+    """Return the JSON object that a file holds.
+
+    Raises as `read_regular`, `TooDeepError`, and `ValueError` for what is no JSON object.
+    """
+    text = read_regular(path, most=most).decode("utf-8")
+    try:
+        content = json.loads(text)
+    except RecursionError as error:
+        raise TooDeepError from error
+    if not isinstance(content, dict):
+        raise ValueError(f"it holds a {type(content).__name__}, not an object")  # noqa: TRY004
+    _check_depth(content, deepest)
+    return content
+
+
+def _check_depth(content: Any, deepest: int) -> None:
+    level: list[Any] = [content]
+    for _ in range(deepest):
+        level = [inner for value in level for inner in _within(value)]
+        if not level:
+            return
+    raise TooDeepError
+
+
+def _within(value: Any) -> Iterable[Any]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (item for item in inner if isinstance(item, dict | list))
 
 
 class PendingFile:
@@ -13,7 +78,8 @@ class PendingFile:
     """
 
     def __init__(self, path: Path) -> None:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        prefix = f".{path.name[:_LONGEST_PREFIX]}."
+        descriptor, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
         self.file: BinaryIO = os.fdopen(descriptor, "w+b")
         self._path = path
         self._temporary = Path(name)

@@ -16,6 +16,7 @@ __all__ = [
     "BranchKind",
     "BranchReport",
     "Consequence",
+    "EpsSetting",
     "Evidence",
     "Inspection",
     "ModelFacts",
@@ -64,6 +65,8 @@ class NormReport:
     cast: str | None = None
     """Where a half-precision run casts back to its own dtype: `before gain` (Llama), `after gain`
     (Gemma), `no cast` where the statistics run in half precision too; None where not known."""
+    squares_in_half: bool | None = None
+    """Whether a half-precision run squares its values in half precision; None where not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,19 @@ class StackReport:
     blocks: int
     placement: Placement
     variants: tuple[Variant, ...]
+    ended_by: tuple[str, ...] | None = None
+    """The norms that read the stream behind its last block, in order of execution; None where the
+    stream goes on in other blocks, or where that is not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpsSetting:
+    """A number of the config whose key has the word eps, or a part of the config without one."""
+
+    key: str
+    """With the parts that it lies in: `vision_config.layer_norm_eps`."""
+    value: float | None
+    """None for a part that says nothing of eps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +153,8 @@ class ModelFacts:
     revision: str | None
     parameters: int
     dtype: str
+    eps_settings: tuple[EpsSetting, ...] = ()
+    """What the config says of eps, used by norms or not; empty for a model without a config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,29 @@
 """The verbs, each a straight line of stages: start reading here."""
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from normscope.assembly import PlacedRoot, assemble_inspection
+from normscope.assembly.stored import with_stored_parameters
 from normscope.cache import cache_key, keep_inspection, recall_inspection
-from normscope.checkpoint import Checkpoint, resolve_checkpoint
+from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.comparison import Comparison, compare_inspections, norm_parameters
-from normscope.errors import AdapterOnlyError, NormscopeError, UsageError
+from normscope.errors import NormscopeError
 from normscope.graph import Graph
-from normscope.inspection import Answer, Inspection, ModelFacts, Uninspectable
+from normscope.inspection import Answer, EpsSetting, Inspection, ModelFacts, Uninspectable
+from normscope.limits import Limits, within
 from normscope.norms import condense_norms, find_norms
 from normscope.placement.place import place_norms
 from normscope.residuals import find_stream
 from normscope.versions import versions
-from normscope.weights.files import has_pickled_files
+from normscope.weights.adapter_base import resolve_model
 from normscope.weights.report import ValueDifference, WeightsLevel
 
 _log = logging.getLogger(__name__)
-
-_PICKLED = (
-    "the weights are pickled and were not opened; --weights headers reads them with torch's "
-    "loader that runs no code"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +35,19 @@ class InspectOptions:
     offline: bool = False
     trust_remote_code: bool = False
     weights: WeightsLevel | None = None
-    """How much of the weights is read; None for their headers where the weights lie here."""
+    """How much of the weights is read; None for `local_weights` where the weights lie here."""
+    local_weights: WeightsLevel = WeightsLevel.HEADERS
+    """How much is read of weights that nobody asked for."""
     verify: bool = False
     """Whether each verdict is checked by its numerical consequence, in a small random copy."""
     cache: bool = False
-    """Whether an answer may come from the user's cache folder, and is kept there."""
+    """Whether an answer may come from the cache folder, and is kept there."""
+    cache_folder: Path | None = None
+    """None for the user's."""
+    limits: Limits = field(default_factory=Limits)
+    """Beyond them a target is `too_large`."""
+    tell: Callable[[str], None] = lambda _: None
+    """Is given what the user should know before it happens: which code will run."""
 
 
 def inspect_checkpoint(target: str, options: InspectOptions | None = None) -> Answer:
@@ -51,8 +58,7 @@ def inspect_checkpoint(target: str, options: InspectOptions | None = None) -> An
     """
     options = options or InspectOptions()
     try:
-        checkpoint = _resolved(target, options)
-        return _recalled(checkpoint, options) or _inspected(checkpoint, options)
+        return inspect_resolved(resolve_target(target, options), options)
     except NormscopeError as error:
         return _without_answer(target, error)
 
@@ -64,104 +70,68 @@ def recall_checkpoint(target: str, options: InspectOptions) -> Answer | None:
     `inspect_checkpoint` does.
     """
     try:
-        return _recalled(_resolved(target, options), options)
+        return recall_resolved(resolve_target(target, options), options)
     except NormscopeError as error:
         return _without_answer(target, error)
 
 
-def _resolved(target: str, options: InspectOptions) -> Checkpoint:
-    """Find the target, or the base model of the adapter that it is."""
-    try:
-        return resolve_checkpoint(target, revision=options.revision, offline=options.offline)
-    except AdapterOnlyError as adapter:
-        if adapter.base is None:
-            raise
-        try:
-            base = resolve_checkpoint(adapter.base, offline=options.offline)
-        except (NormscopeError, UsageError) as error:
-            raise _without_base(adapter, error) from error
-        return replace(base, target=target, adapter=adapter.directory)
-
-
-def _without_base(
-    adapter: AdapterOnlyError, error: NormscopeError | UsageError
-) -> AdapterOnlyError:
-    return AdapterOnlyError(
-        f"{adapter.message}; {error.message}",
-        error.hint or adapter.hint,
-        base=adapter.base,
-        directory=adapter.directory,
+def resolve_target(target: str, options: InspectOptions) -> Checkpoint:
+    """Find what a target names; raises `NormscopeError` and `UsageError`."""
+    return resolve_model(
+        target, revision=options.revision, offline=options.offline, limits=options.limits
     )
 
 
-def _recalled(checkpoint: Checkpoint, options: InspectOptions) -> Inspection | None:
-    key = _key(checkpoint, options)
-    kept = None if key is None else recall_inspection(key)
+def inspect_resolved(checkpoint: Checkpoint, options: InspectOptions) -> Inspection:
+    """Return the kept inspection of a checkpoint, or make one; raises `NormscopeError`."""
+    return recall_resolved(checkpoint, options) or _inspected(checkpoint, options)
+
+
+def recall_resolved(checkpoint: Checkpoint, options: InspectOptions) -> Inspection | None:
+    """Return the kept inspection of a checkpoint, or None; needs no torch."""
+    key = answer_key(checkpoint, options)
+    kept = None if key is None else recall_inspection(key, options.cache_folder)
     if kept is None:
         return None
-    model = replace(kept.model, revision=checkpoint.revision)
+    model = replace(kept.model, revision=checkpoint.commit or checkpoint.revision)
     return replace(kept, target=checkpoint.target, model=model)
 
 
 def _inspected(checkpoint: Checkpoint, options: InspectOptions) -> Inspection:
-    from normscope.inputs import run_traced
-    from normscope.model import build_on_meta
-    from normscope.tracing import trace_module
-
-    built = build_on_meta(
-        checkpoint, dtype=options.dtype, trust_remote_code=options.trust_remote_code
-    )
-    traced = run_traced(built, trace_module)
-    roots = [placed_root(root.path, root.graph) for root in traced.roots]
+    with within(checkpoint.target, _limits(checkpoint, options)):
+        built, traced = _run(checkpoint, options)
+        roots = [placed_root(root.path, root.graph) for root in traced.roots]
     facts = ModelFacts(
         class_name=built.class_name,
         model_type=built.model_type,
-        revision=checkpoint.revision,
+        revision=checkpoint.commit or checkpoint.revision,
         parameters=built.parameters,
         dtype=built.dtype,
+        eps_settings=tuple(EpsSetting(key=key, value=value) for key, value in built.eps_settings),
     )
     inspection = assemble_inspection(
         checkpoint.target, facts, versions(), roots, warnings=traced.assumed
     )
     assumptions = (*built.substituted, *inspection.assumptions)
     inspection = replace(inspection, assumptions=assumptions)
-    inspection = _with_weights(checkpoint, built, inspection, options)
+    inspection = with_stored_parameters(
+        inspection, checkpoint, built.module, asked=options.weights, local=options.local_weights
+    )
     if options.verify:
         from normscope.verification.verify import verify_inspection
 
-        found = verify_inspection(inspection, checkpoint, built, placed_root)
+        with within(checkpoint.target, _limits(checkpoint, options)):
+            found = verify_inspection(inspection, checkpoint, built, placed_root)
         inspection = replace(inspection, verification=found)
-    key = _key(checkpoint, options)
+    key = answer_key(checkpoint, options)
     if key is not None:
-        keep_inspection(key, inspection, [root.graph for root in traced.roots])
+        graphs = [root.graph for root in traced.roots]
+        keep_inspection(key, inspection, graphs, options.cache_folder)
     return inspection
 
 
-def _with_weights(
-    checkpoint: Checkpoint, built: Any, inspection: Inspection, options: InspectOptions
-) -> Inspection:
-    """Add what the checkpoint's files say of its norms, and what an adapter trains of them."""
-    if checkpoint.adapter is not None:
-        from normscope.weights.adapter import read_adapter
-
-        adapter = read_adapter(checkpoint, norm_parameters(inspection))
-        inspection = replace(inspection, adapter=adapter)
-    if options.weights is WeightsLevel.NONE:
-        return inspection
-    from normscope.weights.read import read_weights
-    from normscope.weights.source import open_source
-
-    asked = options.weights is not None
-    source = open_source(checkpoint, pickled=asked, remote=asked)
-    if source is None:
-        said = (_PICKLED,) if has_pickled_files(checkpoint) else ()
-        return replace(inspection, warnings=(*inspection.warnings, *said))
-    level = options.weights or WeightsLevel.HEADERS
-    stored = read_weights(source, built.module, norm_parameters(inspection), level)
-    return replace(inspection, weights=level.value, stored=stored)
-
-
-def _key(checkpoint: Checkpoint, options: InspectOptions) -> str | None:
+def answer_key(checkpoint: Checkpoint, options: InspectOptions) -> str | None:
+    """Return the key of a checkpoint's inspection, None where none is kept."""
     if not options.cache:
         return None
     return cache_key(
@@ -170,7 +140,41 @@ def _key(checkpoint: Checkpoint, options: InspectOptions) -> str | None:
         trust_remote_code=options.trust_remote_code,
         verify=options.verify,
         weights=None if options.weights is None else options.weights.value,
+        local=options.local_weights.value,
     )
+
+
+def _run(checkpoint: Checkpoint, options: InspectOptions) -> tuple[Any, Any]:
+    """Build the model and run it, with no more of the world at hand than the target has a right to.
+
+    Raises `OverLimit` as well as `NormscopeError`.
+    """
+    from normscope.inputs import run_traced
+    from normscope.model import sealed
+    from normscope.tracing import trace_module
+
+    built = _built(checkpoint, options)
+    own = checkpoint.kind is CheckpointKind.PYTHON  # the user's code, which asks whom it likes
+    with sealed(checkpoint.target, trust_remote_code=options.trust_remote_code or own):
+        return built, run_traced(built, partial(trace_module, limits=options.limits))
+
+
+def _built(checkpoint: Checkpoint, options: InspectOptions) -> Any:
+    from normscope.model import build_on_meta
+
+    return build_on_meta(
+        checkpoint,
+        dtype=options.dtype,
+        trust_remote_code=options.trust_remote_code,
+        limits=options.limits,
+        tell=options.tell,
+    )
+
+
+def _limits(checkpoint: Checkpoint, options: InspectOptions) -> Limits:
+    """Leave time and memory to the user's own code, which may build a real model."""
+    own = checkpoint.kind is CheckpointKind.PYTHON
+    return replace(options.limits, seconds=None, memory=None) if own else options.limits
 
 
 def _without_answer(target: str, error: NormscopeError) -> Uninspectable:
@@ -250,15 +254,13 @@ def _value_differences(
 
 
 def _norm_values(inspection: Inspection, options: InspectOptions) -> Mapping[str, Any] | None:
-    from normscope.model import build_on_meta
     from normscope.weights.read import read_norm_values
     from normscope.weights.source import open_source
 
-    checkpoint = _resolved(inspection.target, options)
+    checkpoint = resolve_target(inspection.target, options)
     source = open_source(checkpoint, remote=not options.offline)
     if source is None:
         return None
-    built = build_on_meta(
-        checkpoint, dtype=options.dtype, trust_remote_code=options.trust_remote_code
-    )
+    with within(checkpoint.target, _limits(checkpoint, options)):
+        built = _built(checkpoint, options)
     return read_norm_values(source, built.module, norm_parameters(inspection))

@@ -26,6 +26,7 @@ from normscope.activations.texts import (
 from normscope.checkpoint import Checkpoint, CheckpointKind, resolve_checkpoint
 from normscope.errors import FailureKind, NormscopeError, UsageError
 from normscope.inspection import ModelFacts
+from normscope.limits import Limits, within
 from normscope.model import (
     BuiltModel,
     LoadedModel,
@@ -70,6 +71,8 @@ class MeasureOptions:
     revision: str | None = None
     offline: bool = False
     trust_remote_code: bool = False
+    limits: Limits = field(default_factory=Limits)
+    """Beyond them a target is `too_large`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +94,12 @@ def measure_checkpoint(target: str, options: MeasureOptions) -> Statistics:
     suit it.
     """
     options = replace(options, device=usable_device(options.device))
-    checkpoint = resolve_checkpoint(target, revision=options.revision, offline=options.offline)
-    ready = _ready(checkpoint, options)
-    tokenizer = _tokenizer(checkpoint)
+    checkpoint = resolve_checkpoint(
+        target, revision=options.revision, offline=options.offline, limits=options.limits
+    )
+    with within(target, options.limits):
+        ready = _ready(checkpoint, options)
+        tokenizer = _tokenizer(checkpoint, options)
     cuts = Cuts()
     sequences = _sequences(target, tokenizer, options, cuts)
     statistics = measure_batches(
@@ -129,6 +135,7 @@ def _ready(checkpoint: Checkpoint, options: MeasureOptions) -> _Ready:
         trust_remote_code=options.trust_remote_code,
         offload=options.offload,
         attention=options.attention,
+        limits=options.limits,
         tell=options.tell,
     )
     return _Ready(
@@ -143,13 +150,13 @@ def _facts(checkpoint: Checkpoint, model: BuiltModel | LoadedModel) -> ModelFact
     return ModelFacts(
         class_name=model.class_name,
         model_type=model.model_type,
-        revision=checkpoint.revision,
+        revision=checkpoint.commit or checkpoint.revision,
         parameters=model.parameters,
         dtype=model.dtype,
     )
 
 
-def _tokenizer(checkpoint: Checkpoint) -> Any:
+def _tokenizer(checkpoint: Checkpoint, options: MeasureOptions) -> Any:
     """Return the checkpoint's tokenizer, or None where it has no file of one.
 
     transformers 5.24 makes up an empty tokenizer for some model types that lack one.
@@ -159,7 +166,14 @@ def _tokenizer(checkpoint: Checkpoint) -> Any:
     given = checkpoint.kind is CheckpointKind.GGUF or any(
         name.startswith(_TOKENIZER_NAMES) or name.endswith(_TOKENIZER_SUFFIXES) for name in names
     )
-    return load_tokenizer(checkpoint) if given else None
+    if not given:
+        return None
+    return load_tokenizer(
+        checkpoint,
+        trust_remote_code=options.trust_remote_code,
+        limits=options.limits,
+        tell=options.tell,
+    )
 
 
 _TOKENIZER_NAMES = ("tokenizer", "vocab", "spiece", "sentencepiece")

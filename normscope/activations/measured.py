@@ -19,6 +19,7 @@ from normscope.activations.texts import encode_texts, labeller
 from normscope.activations.tokens import Labeller
 from normscope.checkpoint import resolve_checkpoint
 from normscope.errors import UsageError
+from normscope.limits import within
 from normscope.model import load_model
 from normscope.statistics import DEFAULT_THRESHOLDS, Statistics, Thresholds
 
@@ -92,16 +93,20 @@ def _texts(inputs: Any) -> tuple[str, ...]:
 
 
 def _loaded(target: str, options: MeasureOptions) -> tuple[nn.Module, Subject, Planner]:
-    checkpoint = resolve_checkpoint(target, revision=options.revision, offline=options.offline)
-    loaded = load_model(
-        checkpoint,
-        dtype=options.dtype,
-        device=usable_device(options.device),
-        trust_remote_code=options.trust_remote_code,
-        offload=options.offload,
-        attention=options.attention,
-        tell=options.tell,
+    checkpoint = resolve_checkpoint(
+        target, revision=options.revision, offline=options.offline, limits=options.limits
     )
+    with within(target, options.limits):
+        loaded = load_model(
+            checkpoint,
+            dtype=options.dtype,
+            device=usable_device(options.device),
+            trust_remote_code=options.trust_remote_code,
+            offload=options.offload,
+            attention=options.attention,
+            limits=options.limits,
+            tell=options.tell,
+        )
     module = unwrapped(loaded.module)
     return module, replace(subject_of(module), target=target), planner_for(loaded)
 

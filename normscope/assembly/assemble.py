@@ -49,7 +49,7 @@ def assemble_inspection(
         model=model,
         weights="none",
         placement=_placement(blocks),
-        stacks=stack_rows(blocks),
+        stacks=stack_rows(blocks, _endings(roots)),
         blocks=blocks,
         norms=tuple(
             row
@@ -64,6 +64,18 @@ def assemble_inspection(
         ),
         warnings=tuple(warnings),
     )
+
+
+def _endings(roots: Sequence[PlacedRoot]) -> dict[str, tuple[str, ...]]:
+    return {
+        joined(root.path, stack): tuple(
+            dict.fromkeys(
+                joined(root.path, norm.name) for norm in root.norms if norm.output in outputs
+            )
+        )
+        for root in roots
+        for stack, outputs in root.placed.endings.items()
+    }
 
 
 def _placement(blocks: Sequence[BlockReport]) -> Placement:

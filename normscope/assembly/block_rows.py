@@ -72,16 +72,23 @@ def _branch(
     )
 
 
-def stack_rows(blocks: Sequence[BlockReport]) -> tuple[StackReport, ...]:
-    """Return one report a stack, its blocks with equal facts as variants."""
+def stack_rows(
+    blocks: Sequence[BlockReport], endings: Mapping[str, tuple[str, ...]]
+) -> tuple[StackReport, ...]:
+    """Return one report a stack, its blocks with equal facts as variants.
+
+    `endings` has the names of the norms behind the stacks whose stream ends.
+    """
     stacks: dict[str, list[BlockReport]] = {}
     for block in blocks:
         if block.stack is not None:
             stacks.setdefault(block.stack, []).append(block)
-    return tuple(_stack(path, members) for path, members in stacks.items())
+    return tuple(_stack(path, members, endings.get(path)) for path, members in stacks.items())
 
 
-def _stack(path: str, blocks: Sequence[BlockReport]) -> StackReport:
+def _stack(
+    path: str, blocks: Sequence[BlockReport], ended_by: tuple[str, ...] | None
+) -> StackReport:
     variants: dict[tuple[object, ...], list[BlockReport]] = {}
     for block in sorted(blocks, key=lambda block: block.index or 0):
         facts = tuple(
@@ -109,4 +116,5 @@ def _stack(path: str, blocks: Sequence[BlockReport]) -> StackReport:
             )
             for same in variants.values()
         ),
+        ended_by=ended_by,
     )

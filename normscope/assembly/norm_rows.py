@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from normscope.assembly.casts import cast_order
+from normscope.assembly.casts import cast_order, squares_in_half
 from normscope.assembly.folding import Folding, foldings
 from normscope.graph import Graph
 from normscope.inspection import NormReport
@@ -54,6 +54,7 @@ def _row(
         foldable=fold.reason is None,
         foldable_reason=fold.reason,
         cast=cast_order(graph, norm),
+        squares_in_half=squares_in_half(graph, norm),
     )
 
 

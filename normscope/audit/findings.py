@@ -37,10 +37,16 @@ class Observation:
     """Where it is another one than the rule's own."""
     block: BlockReport | None = None
     """The block that `where` is or stands in: like blocks share a finding."""
+    likeness: str | None = None
+    """`where` with `*` for the numbers that do not matter, where no block tells them."""
+    detail: str = ""
+    """What is so at this place alone (`3 of 768 channels`): like places may differ in it."""
 
     @property
     def alike(self) -> str:
         """`where` with `*` for the number of its block: `layers.*.input_layernorm`."""
+        if self.likeness is not None:
+            return self.likeness
         block = self.block
         if block is None or block.stack is None or block.index is None:
             return self.where
@@ -48,12 +54,14 @@ class Observation:
 
 
 def _without_number(where: str, block: BlockReport) -> str:
+    """Put `*` for the block's number, and for those of the stages that its stack is spread over."""
     if where != block.path and not where.startswith(f"{block.path}."):
         return where
     owner, _, number = block.path.rpartition(".")
     if not number.isdecimal():
         return where
-    return f"{owner}.*{where[len(block.path) :]}"
+    spread = block.stack is not None and "*" in block.stack
+    return f"{block.stack if spread else owner}.*{where[len(block.path) :]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +90,13 @@ class Finding:
     @property
     def fingerprint(self) -> str:
         """The identity as 32 hexadecimal digits."""
-        text = json.dumps(self.identity, ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return fingerprint_of(self.identity)
+
+
+def fingerprint_of(identity: tuple[str, str, str, str, str]) -> str:
+    """Return what a finding is told by in files of other tools: 32 hexadecimal digits."""
+    text = json.dumps(identity, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def merged(
@@ -103,9 +116,17 @@ def merged(
             family=family,
             where=where,
             places=tuple(dict.fromkeys(seen.where for seen in like)),
-            message=message,
+            message=_with_details(message, [seen.detail for seen in like]),
             found=was,
             expected=wanted,
         )
         for (where, message, was, wanted, severity), like in found.items()
     )
+
+
+def _with_details(message: str, details: list[str]) -> str:
+    """Add what is so at every place, or at the first of several."""
+    if not details[0]:
+        return message
+    first = "" if len(set(details)) == 1 else " at the first place"
+    return f"{message}: {details[0]}{first}"

@@ -15,9 +15,10 @@ class StackFacts:
     path: str
     blocks: int
     placements: tuple[str, ...]
-    """Of its branches, in order of execution of the first block of each kind."""
+    """Each wiring of its blocks and which have it: `all: attention pre-norm x + f(N(x)), …`."""
     norms: tuple[str, ...]
-    """Each distinct norm and its place: `*.input_layernorm: RMSNorm eps 1e-06 gain w`."""
+    """Each distinct norm, its place, its facts behind their labels and how many blocks have it:
+    `*.input_layernorm: RMSNorm role branch_input eps 1e-06 gain w … blocks all`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,11 @@ class GoneFinding:
     found: str
     expected: str
 
+    @property
+    def identity(self) -> tuple[str, str, str, str, str]:
+        """What tells it apart, as `Finding.identity`."""
+        return (self.code, self.target, self.where, self.found, self.expected)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditReport:
@@ -99,6 +105,8 @@ class AuditReport:
     gone: tuple[GoneFinding, ...] = ()
     interrupted: bool = False
     """Whether it was ended before every target was answered."""
+    shard: str | None = None
+    """`2/5` where it was one part of several."""
 
     def findings(self, at_least: Severity = Severity.NOTE) -> tuple[Finding, ...]:
         """Return the findings that are new and as bad as that, in order of the targets."""

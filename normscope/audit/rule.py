@@ -44,6 +44,8 @@ class Rule:
     code: str
     title: str
     """What it finds, as a noun: `block placed otherwise than its stack`."""
+    what: str = ""
+    """What it checks and how bad which case of it is, in sentences."""
     severity: Severity
     why: str
     """Why it matters, in plain words."""

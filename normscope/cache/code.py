@@ -3,7 +3,10 @@
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
+
+from normscope.cache.steady import looked_up
 
 
 def code_digest(folders: Iterable[Path]) -> str:
@@ -13,9 +16,13 @@ def code_digest(folders: Iterable[Path]) -> str:
     """
     digest = hashlib.sha256()
     for folder in sorted(folders):
-        for name, size, changed in sorted(_sources(folder)):
-            digest.update(f"{folder}\0{name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
+        digest.update(looked_up(folder, partial(_folder_digest, folder)))
     return digest.hexdigest()
+
+
+def tree_digest(root: Path) -> str:
+    """Return a digest as `code_digest` does, of `root` and all folders below it."""
+    return looked_up(("tree", root), lambda: code_digest(package_folders(root)))
 
 
 def package_folders(root: Path) -> Iterator[Path]:
@@ -23,6 +30,13 @@ def package_folders(root: Path) -> Iterator[Path]:
     for folder, below, _ in os.walk(root):
         below[:] = [name for name in below if name != "__pycache__"]
         yield Path(folder)
+
+
+def _folder_digest(folder: Path) -> bytes:
+    digest = hashlib.sha256()
+    for name, size, changed in sorted(_sources(folder)):
+        digest.update(f"{folder}\0{name}\0{size}\0{changed}\n".encode(errors="surrogateescape"))
+    return digest.digest()
 
 
 def _sources(folder: Path) -> Iterator[tuple[str, int, int]]:

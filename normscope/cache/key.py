@@ -4,11 +4,12 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from normscope.cache.code import code_digest, package_folders
+from normscope.cache.code import tree_digest
+from normscope.cache.steady import looked_up
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.versions import versions
 from normscope.weights.files import PICKLED, SINGLE
@@ -24,9 +25,11 @@ def cache_key(
     trust_remote_code: bool,
     verify: bool = False,
     weights: str | None = "none",
+    local: str = "headers",
 ) -> str | None:
     """Return the key of a checkpoint's answer; None where no answer is kept.
 
+    `weights` is None where those that lie here are read, as far as `local` says.
     The target's own words take no part: two copies of one config share an answer. Code of the
     user's or of the checkpoint's can change unseen, so its answers are not kept.
     """
@@ -39,14 +42,26 @@ def cache_key(
         "default": checkpoint.kind is CheckpointKind.TYPE,
         "dtype": dtype,
         "model_type": checkpoint.model_type,
+        "surroundings": looked_up("surroundings", _surroundings),
+        "verify": verify,
+        "weights": (weights or f"local {local}", _stored(checkpoint, weights)),
+    }
+    return _digest(facts)
+
+
+def _surroundings() -> str:
+    """Return a digest of what decides every answer alike."""
+    facts = {
         "packages": sorted(set(_installed())),
         "platform": sys.platform,
-        "program": code_digest(package_folders(_PACKAGE)),
+        "program": tree_digest(_PACKAGE),
         "python": sys.version,
-        "verify": verify,
         "versions": dict(versions()),
-        "weights": (weights, _stored(checkpoint, weights)),
     }
+    return _digest(facts)
+
+
+def _digest(facts: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 

@@ -4,9 +4,12 @@ from typing import Annotated
 
 import typer
 
+from normscope.cli.audit import audit
 from normscope.cli.diff import diff
 from normscope.cli.failures import every_error_told
 from normscope.cli.inspect import inspect
+from normscope.cli.report import report
+from normscope.cli.rule import rule
 from normscope.cli.stats import stats
 from normscope.versions import versions
 
@@ -28,7 +31,16 @@ app.command("stats", short_help="Measure what each norm does to real activations
     every_error_told()(stats)
 )
 
+app.command("audit", short_help="Hold many checkpoints against rules and a policy.")(
+    every_error_told()(audit)
+)
 app.command("diff", short_help="Compare the norms of two checkpoints.")(every_error_told()(diff))
+app.command("report", short_help="Join the reports of audits, in any format.")(
+    every_error_told()(report)
+)
+app.command("rule", short_help="Tell what a rule checks, why, and how to fix what it finds.")(
+    every_error_told()(rule)
+)
 
 
 def _show_version(asked: bool) -> None:

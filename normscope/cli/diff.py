@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from normscope.cli.budgets import read_budget
 from normscope.cli.failures import ExitStatus, answered, tell_failure
 from normscope.cli.options import (
     TARGET_HELP,
     DtypeOption,
     Format,
     FormatOption,
+    MaxModulesOption,
+    MaxOperationsOption,
     NoCacheOption,
     OfflineOption,
     OutputOption,
@@ -20,7 +23,7 @@ from normscope.cli.options import (
     TrustOption,
     VerboseOption,
 )
-from normscope.cli.output import Output, open_output
+from normscope.cli.output import Output, open_output, teller
 from normscope.inspection import Uninspectable
 from normscope.render.documents import render_json, render_json_line
 
@@ -41,6 +44,8 @@ def diff(
         ),
     ] = 0.0,
     output_format: FormatOption = Format.TABLE,
+    max_modules: MaxModulesOption = None,
+    max_operations: MaxOperationsOption = None,
     output: OutputOption = None,
     revision: RevisionOption = None,
     dtype: DtypeOption = None,
@@ -63,6 +68,8 @@ def diff(
         offline=offline,
         trust_remote_code=trust_remote_code,
         cache=not no_cache,
+        limits=read_budget(modules=max_modules, operations=max_operations),
+        tell=teller(quiet=quiet),
     )
     with open_output(output) as results:
         question = partial(compare_checkpoints, left, right, options, tolerance=tolerance)

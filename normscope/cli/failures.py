@@ -63,7 +63,8 @@ def every_error_told() -> Iterator[None]:
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except UsageError as error:
-        _tell(error.message, error.hint)
+        for mistake in (error, *error.others):
+            _tell(mistake.message, mistake.hint)
         raise typer.Exit(ExitStatus.USAGE) from error
     except NormscopeError as error:
         _tell(error.message, error.hint)

@@ -14,17 +14,23 @@ from normscope.cli.options import (
     DtypeOption,
     Format,
     FormatOption,
+    JobsOption,
+    MaxModulesOption,
+    MaxOperationsOption,
+    MemoryLimitOption,
     NoCacheOption,
     OfflineOption,
     OutputOption,
     QuietOption,
     RevisionOption,
     Targets,
+    TimeoutOption,
     TrustOption,
     VerboseOption,
 )
-from normscope.cli.output import Output, open_output, say
-from normscope.cli.targets import named_targets
+from normscope.cli.output import Output, check_distinct, open_output, say
+from normscope.cli.process_limits import read_limits
+from normscope.cli.targets import files_named, named_targets
 from normscope.inspection import Answer, Inspection, Uninspectable
 from normscope.render.verified import disagreeing
 from normscope.render.visible import visible
@@ -62,10 +68,11 @@ def inspect(
         bool,
         typer.Option("--verify", help="Check each verdict by numbers, in a small random copy."),
     ] = False,
-    jobs: Annotated[
-        int,
-        typer.Option("--jobs", "-j", min=1, metavar="N", help="Inspect N targets side by side."),
-    ] = 1,
+    jobs: JobsOption = 1,
+    timeout: TimeoutOption = None,
+    memory_limit: MemoryLimitOption = None,
+    max_modules: MaxModulesOption = None,
+    max_operations: MaxOperationsOption = None,
     output: OutputOption = None,
     revision: RevisionOption = None,
     dtype: DtypeOption = None,
@@ -95,9 +102,13 @@ def inspect(
         quiet=quiet,
         cache=not no_cache,
         jobs=jobs,
+        limits=read_limits(timeout, memory_limit),
+        max_modules=max_modules,
+        max_operations=max_operations,
     )
     names = named_targets(targets)
     check_views(request.views, request.format, len(names))
+    check_distinct({"--output": output}, files_named(names))
     with open_output(output) as results:
         status = _write_answers(names, request, results)
     raise typer.Exit(status)

@@ -1,10 +1,14 @@
 """What was typed for `inspect` -> the two questions that are put to the pipeline."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from normscope.cli.budgets import read_budget
 from normscope.cli.inspect_views import Views
 from normscope.cli.options import Format
+from normscope.cli.output import teller
+from normscope.cli.process_limits import ProcessLimits
+from normscope.cli.questions import Unknown
 from normscope.inspection import Answer
 from normscope.weights.report import WeightsLevel
 
@@ -14,7 +18,7 @@ if TYPE_CHECKING:  # usage errors come before the analysis is imported
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What was typed, without the targets and the output."""
+    """What was typed, without the targets and the output: the question that each is asked."""
 
     format: Format
     views: Views
@@ -27,6 +31,14 @@ class Request:
     quiet: bool
     cache: bool
     jobs: int
+    limits: ProcessLimits = field(default_factory=ProcessLimits)
+    max_modules: int | None = None
+    max_operations: int | None = None
+
+    @property
+    def verbose(self) -> bool:
+        """Whether warnings of libraries and tracebacks of failures are shown."""
+        return self.views.verbose
 
     @property
     def options(self) -> "InspectOptions":
@@ -41,7 +53,24 @@ class Request:
             weights=self.weights,
             verify=self.verify,
             cache=self.cache,
+            limits=read_budget(
+                self.limits, modules=self.max_modules, operations=self.max_operations
+            ),
+            tell=teller(quiet=self.quiet),
         )
+
+    def target_of(self, task: str) -> str:
+        """Return the target, which is the task itself."""
+        return task
+
+    def ask(self, task: str) -> Answer:
+        """Inspect one target."""
+        return ask(task, self)
+
+    def recall(self, task: str) -> Answer | Unknown:
+        """Return what is known of one target without torch."""
+        known = recall(task, self)
+        return Unknown() if known is None else known
 
 
 def ask(target: str, request: Request) -> Answer:

@@ -65,3 +65,42 @@ VerboseOption = Annotated[
 NoCacheOption = Annotated[
     bool, typer.Option("--no-cache", help="Neither read nor write cached answers.")
 ]
+JobsOption = Annotated[
+    int,
+    typer.Option("--jobs", "-j", min=1, metavar="N", help="Work on N targets side by side."),
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        min=0.001,
+        metavar="SECONDS",
+        help="End the work on a target that takes longer.",
+    ),
+]
+MemoryLimitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="End the work on a target whose process grows larger, like 4GB.",
+    ),
+]
+MaxModulesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-modules",
+        min=1,
+        metavar="N",
+        help="Refuse a config that builds more modules. [default: 200000]",
+    ),
+]
+MaxOperationsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-operations",
+        min=1,
+        metavar="N",
+        help="Refuse a model whose forward pass takes more operations. [default: 500000]",
+    ),
+]

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 from codecs import lookup
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -37,13 +37,27 @@ def open_output(path: Path | None) -> Iterator[Output]:
     A file is put in place when the block ends without an error. Raises `UsageError` where the
     path cannot be written, before any work is done if that can be known.
     """
-    if path is None or str(path) == "-":
+    if path is None or str(path) in _STANDARD:
         yield StandardOutput(sys.stdout)
         return
     check_destination(path)
     output = FileOutput(path)
     yield output
     output.commit()
+
+
+_STANDARD = frozenset({"-", "/dev/stdout"})
+"""What is typed for stdout, whatever the shell has made of it."""
+
+
+def teller(*, quiet: bool) -> Callable[[str], None]:
+    """Return what says a line with foreign words in it, unless nothing is to be said."""
+
+    def tell(text: str) -> None:
+        if not quiet:
+            say(visible(text))
+
+    return tell
 
 
 def say(text: str) -> None:
@@ -124,18 +138,58 @@ def drop_buffered(stream: TextIO) -> None:
 def check_destination(path: Path) -> None:
     """Raise `UsageError` where a result cannot be put, before any work is done for it."""
     shown = visible(str(path))
-    if path.is_dir():
-        raise UsageError(f"cannot write {shown}: it is a directory", "name a file in it")
-    if path.exists() and not path.is_file():  # a device or a named pipe: written as it is
-        return
-    if path.is_symlink():
+    try:
+        if path.is_dir():
+            raise UsageError(f"cannot write {shown}: it is a directory", "name a file in it")
+        if path.is_symlink() and not _is_systems_own(path):
+            raise UsageError(
+                f"cannot write {shown}: it is a symbolic link", "name the file that it points to"
+            )
+        if path.exists() and not path.is_file():  # a device or a named pipe: written as it is
+            return
+        _check_folder(path.parent, shown)
+    except OSError as error:
+        raise UsageError(f"cannot write {shown}: {error.strerror}") from error
+
+
+def check_distinct(written: Mapping[str, Path | None], read: Iterable[Path]) -> None:
+    """Raise `UsageError` where one file would be written twice, or over what is read.
+
+    `written` has a path, if one was typed, for each option that writes one.
+    """
+    taken = {path.resolve(): "a file that is read" for path in read}
+    for option, path in written.items():
+        place = None if path is None else _place(path)
+        if place is None:
+            continue
+        if place in taken:
+            raise UsageError(
+                f"{option} {visible(str(path))} would be written over {taken[place]}",
+                "name another file",
+            )
+        taken[place] = f"that of {option}"
+
+
+def _place(path: Path) -> Path | None:
+    """Return where a file is or will be; None for a stream, or where nothing can be."""
+    try:
+        is_file = path.is_file() or not path.exists()
+        return path.resolve() if is_file and str(path) not in _STANDARD else None
+    except OSError:
+        return None
+
+
+def _check_folder(folder: Path, shown: str) -> None:
+    if not folder.is_dir():
         raise UsageError(
-            f"cannot write {shown}: it is a symbolic link", "name the file that it points to"
-        )
-    if not path.parent.is_dir():
-        raise UsageError(
-            f"cannot write {shown}: there is no directory {visible(str(path.parent))}",
+            f"cannot write {shown}: there is no directory {visible(str(folder))}",
             "make it first, or name another file",
         )
-    if not os.access(path.parent, os.W_OK):
+    if not os.access(folder, os.W_OK):
         raise UsageError(f"cannot write {shown}: its directory is not writable")
+
+
+def _is_systems_own(link: Path) -> bool:
+    """Tell whether a link is a name for a pipe or a terminal: /dev/stderr, a shell's /dev/fd/63."""
+    named = link.parent in {Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd")}
+    return named and link.exists() and not link.is_file()

@@ -21,7 +21,7 @@ from normscope.cli.options import (
     TrustOption,
     VerboseOption,
 )
-from normscope.cli.output import Output, open_output, say
+from normscope.cli.output import Output, check_distinct, open_output, say
 from normscope.cli.stats_answers import StatsRequest, measured_answers
 from normscope.cli.stats_inputs import read_inputs
 from normscope.cli.stats_loading import read_memory
@@ -146,6 +146,10 @@ def stats(
     """Measure mean and variance before and after each norm, token by token, in a forward pass."""
     names = _named(targets or [], quiet=quiet)
     check_files(save, plot, targets=len(names))
+    check_distinct(
+        {"--output": output, "--save": save, "--plot": plot},
+        [] if input_file is None else [input_file],
+    )
     request = StatsRequest(
         inputs=read_inputs(texts or [], input_file, field, input_ids or [], targets=len(names)),
         norms=norm,

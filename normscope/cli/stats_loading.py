@@ -1,26 +1,8 @@
-"""How much memory, as it is typed -> bytes."""
+"""How a model is loaded, as it is typed."""
 
-import re
-
-from normscope.errors import UsageError
-
-_UNITS = {
-    "": 1,
-    "B": 1,
-    **{f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)},
-    **{f"{letter}IB": 1024**power for power, letter in enumerate("KMGT", start=1)},
-}
+from normscope.cli.sizes import read_size
 
 
 def read_memory(text: str | None) -> int | None:
-    """Return the bytes that `2GB`, `512MiB` or `1.5 GB` mean, None for nothing typed.
-
-    Raises `UsageError` for anything else.
-    """
-    if text is None:
-        return None
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    unit = _UNITS.get(found.group(2).upper()) if found else None
-    if found is None or unit is None:
-        raise UsageError(f"--max-memory {text} is no size", "write it like 2GB, 512MiB or 1.5GB")
-    return int(float(found.group(1)) * unit)
+    """Return the bytes of `--max-memory`, None for nothing typed; raises `UsageError`."""
+    return None if text is None else read_size(text, "--max-memory")

@@ -1,7 +1,9 @@
 """What was typed -> the targets that it names."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from normscope.errors import UsageError
 
@@ -20,3 +22,11 @@ def named_targets(arguments: Sequence[str]) -> list[str]:
     if not targets:
         raise UsageError("standard input names no target", "write one target a line")
     return targets
+
+
+def files_named(targets: Sequence[str]) -> Iterator[Path]:
+    """Yield the targets that are files."""
+    for target in targets:
+        with suppress(OSError, ValueError):
+            if Path(target).is_file():
+                yield Path(target)

@@ -8,6 +8,9 @@ from normscope.cli.libraries import kept_off_stdout
 
 NEEDED = (
     "normscope.cli.worker",
+    "normscope.cli.audit_question",
+    "normscope.cli.inspect_request",
+    "normscope.auditing",
     "normscope.pipeline",
     "normscope.inputs",
     "normscope.model",

@@ -1,41 +1,50 @@
-"""Processes that answer targets side by side; one that dies costs the answer to its target only."""
+"""Processes that answer tasks side by side; one that dies costs the answer to its task only."""
 
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from normscope.cli.failures import REPORT_IT
-from normscope.cli.inspect_request import Request
 from normscope.cli.libraries import set_quiet_environment
-from normscope.cli.worker import Reply, work
+from normscope.cli.process_limits import ProcessLimits
+from normscope.cli.questions import Question, Reply, Task
+from normscope.cli.worker import Begun, work
 from normscope.errors import FailureKind, UsageError
-from normscope.inspection import Answer, Uninspectable
+from normscope.inspection import Uninspectable
 
 _PATIENCE = 5.0
 """Seconds that a worker has for ending once its pipe is closed."""
+_LOOK = 0.05
+"""Seconds between two looks at what workers take, where that is limited."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Worker:
     process: BaseProcess
     connection: Connection
-    number: int
-    """The place of its target among all targets."""
-    target: str
+    number: int = -1
+    """The place of its task among all tasks."""
+    target: str = ""
+    begun: float | None = None
+    """When it began with the task, in seconds of the monotonic clock."""
 
 
-class Workers:
-    """At most `jobs` processes, each started when there is a target for it."""
+class Workers(Generic[Task, Reply]):
+    """At most `jobs` processes, each started when there is a task for it."""
 
-    def __init__(self, request: Request, jobs: int) -> None:
-        self._request = request
+    def __init__(
+        self, question: Question[Task, Reply], jobs: int, limits: ProcessLimits | None = None
+    ) -> None:
+        self._question = question
         self._jobs = jobs
+        self._limits = limits or ProcessLimits()
         self._busy: list[_Worker] = []
         self._free: list[_Worker] = []
         self._context: Any = multiprocessing.get_context(_start_method())
@@ -46,12 +55,13 @@ class Workers:
     def __exit__(self, *_: object) -> None:
         """End every worker, also in the middle of its work."""
         for worker in (*self._busy, *self._free):
-            worker.process.kill()
-            worker.connection.close()
+            _end(worker)
+        for worker in (*self._busy, *self._free):
+            worker.process.join(_PATIENCE)
 
     @property
     def full(self) -> bool:
-        """Whether every process that may run has a target."""
+        """Whether every process that may run has a task."""
         return len(self._busy) >= self._jobs
 
     @property
@@ -59,44 +69,65 @@ class Workers:
         """Whether an answer is still to come."""
         return bool(self._busy)
 
-    def give(self, number: int, target: str) -> None:
-        """Have a worker answer `target`; `number` comes back with the answer."""
+    def give(self, number: int, task: Task) -> None:
+        """Have a worker answer `task`; `number` comes back with the answer."""
         worker = self._free.pop() if self._free else self._started()
-        worker.number, worker.target = number, target
+        worker.number, worker.target = number, self._question.target_of(task)
+        worker.begun = None
         self._busy.append(worker)
         with suppress(OSError):  # it died while it was free: `next_answers` will see that
-            worker.connection.send(target)
+            worker.connection.send(task)
 
-    def next_answers(self) -> Iterator[tuple[int, Answer]]:
+    def next_answers(self) -> Iterator[tuple[int, Reply | Uninspectable]]:
         """Wait for a worker; yield the answers that are there, and failures for dead workers.
 
-        Raises `UsageError` where a target means nothing.
+        There may be none yet. Raises `UsageError` where a task means nothing.
         """
-        ready = wait([worker.connection for worker in self._busy])
-        for worker in [worker for worker in self._busy if worker.connection in ready]:
-            self._busy.remove(worker)
-            yield worker.number, self._answer_of(worker)
+        look = _LOOK if self._limits else None
+        ready = wait([worker.connection for worker in self._busy], look)
+        for worker in tuple(self._busy):
+            if worker.connection in ready:
+                yield from self._heard(worker)
+            else:
+                yield from self._watched(worker)
 
-    def _answer_of(self, worker: _Worker) -> Answer:
+    def _heard(self, worker: _Worker) -> Iterator[tuple[int, Reply | Uninspectable]]:
         try:
-            reply: Reply = worker.connection.recv()
+            message = worker.connection.recv()
         except (EOFError, OSError):
-            return _death(worker)
-        if reply.last:
+            self._busy.remove(worker)
+            yield worker.number, _death(worker)
+            return
+        if isinstance(message, Begun):
+            worker.begun = time.monotonic()
+            return
+        self._busy.remove(worker)
+        if message.last:
             worker.connection.close()
         else:
             self._free.append(worker)
-        if isinstance(reply.answer, UsageError):
-            raise reply.answer
-        return reply.answer
+        if isinstance(message.answer, UsageError):
+            raise message.answer
+        yield worker.number, message.answer
+
+    def _watched(self, worker: _Worker) -> Iterator[tuple[int, Uninspectable]]:
+        """End a worker that has gone too far; starting it up is not the task's fault."""
+        if worker.begun is None or worker.process.pid is None:
+            return
+        seconds = time.monotonic() - worker.begun
+        failure = self._limits.passed(worker.target, worker.process.pid, seconds)
+        if failure is not None:
+            self._busy.remove(worker)
+            _end(worker)
+            yield worker.number, failure
 
     def _started(self) -> _Worker:
-        _prepare(quietly=not self._request.views.verbose)
+        _prepare(quietly=not self._question.verbose)
         here, there = self._context.Pipe()
-        process = self._context.Process(target=work, args=(there, self._request), daemon=True)
+        process = self._context.Process(target=work, args=(there, self._question), daemon=True)
         process.start()
         there.close()
-        return _Worker(process=process, connection=here, number=-1, target="")
+        return _Worker(process=process, connection=here)
 
 
 def _start_method() -> str:
@@ -110,6 +141,8 @@ def _prepare(*, quietly: bool) -> None:
         set_quiet_environment()
     # Side by side, processes are the threads.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # Python would look into the current folder first, where a stranger's torch.py may lie.
+    os.environ["PYTHONSAFEPATH"] = "1"
     if _start_method() != "forkserver":
         return
     from multiprocessing import forkserver
@@ -121,6 +154,11 @@ def _prepare(*, quietly: bool) -> None:
         forkserver.ensure_running()
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def _end(worker: _Worker) -> None:
+    worker.process.kill()
+    worker.connection.close()
 
 
 def _death(worker: _Worker) -> Uninspectable:
@@ -137,12 +175,12 @@ def _death(worker: _Worker) -> Uninspectable:
     return Uninspectable(
         target=worker.target,
         kind=FailureKind.INTERNAL,
-        message=f"its process ended with {_end(status)} before there was an answer",
+        message=f"its process ended with {_ending(status)} before there was an answer",
         hint=REPORT_IT,
     )
 
 
-def _end(status: int | None) -> str:
+def _ending(status: int | None) -> str:
     if status is None or status >= 0:
         return f"status {status}"
     try:

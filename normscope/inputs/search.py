@@ -18,6 +18,7 @@ from normscope.inputs.plan import Plan, materialize, start
 from normscope.inputs.request import Request
 from normscope.inputs.signature import Signature, signature_of
 from normscope.inputs.trial import Trace, entry_point, first_that_runs
+from normscope.limits import is_about_size
 from normscope.model import BuiltModel
 
 
@@ -103,7 +104,7 @@ def _roots(
     failure: NormscopeError | None = None
     ran: Mapping[str, int] = {}
     try:
-        inputs, graph = _whole(request_for(module, config), trace, notes)
+        inputs, graph = _asked(module, config, trace, notes)
     except NormscopeError as error:
         failure = error
     else:
@@ -135,6 +136,23 @@ def _unrun_models(
             yield inner, child
         else:
             yield from _unrun_models(child, inner, ran)
+
+
+def _asked(
+    module: nn.Module, config: Any, trace: Trace, notes: list[str]
+) -> tuple[ExampleInputs, Graph]:
+    """Run a module whole; what a config's own numbers break in the builders is no bug of theirs."""
+    try:
+        return _whole(request_for(module, config), trace, notes)
+    except NormscopeError:
+        raise
+    except Exception as error:
+        said = next(iter(str(error).splitlines()), "no message")
+        raise NormscopeError(
+            FailureKind.OUT_OF_MEMORY if is_about_size(error) else FailureKind.NO_INPUTS,
+            f"no inputs can be made from this config: {type(error).__name__}: {said}",
+            "look for a number in its config.json that cannot be meant",
+        ) from error
 
 
 def _whole(request: Request, trace: Trace, notes: list[str]) -> tuple[ExampleInputs, Graph]:

@@ -2,7 +2,7 @@
 
 from normscope.model.build import BuiltModel, build_on_meta
 from normscope.model.configuration import known_model_types
-from normscope.model.load import LoadedModel, load_model, load_tokenizer
+from normscope.model.load import LoadedModel, load_model
 from normscope.model.offload import (
     Offload,
     StoredTensors,
@@ -10,6 +10,8 @@ from normscope.model.offload import (
     is_offloaded,
     stored_parameter,
 )
+from normscope.model.sealed import sealed
+from normscope.model.tokenizer import load_tokenizer
 
 __all__ = [
     "BuiltModel",
@@ -22,5 +24,6 @@ __all__ = [
     "known_model_types",
     "load_model",
     "load_tokenizer",
+    "sealed",
     "stored_parameter",
 ]

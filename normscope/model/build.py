@@ -15,11 +15,16 @@ from torch.utils._device import _device_constructors
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Assumption
+from normscope.limits import Limits, is_about_size, making_config
+from normscope.model.budget import counted_modules
 from normscope.model.configs import choose_experts, part_for
 from normscope.model.configuration import model_class, read_config, refused
 from normscope.model.defaults import fill_in
+from normscope.model.eps_settings import eps_settings
 from normscope.model.factory import call_factory
 from normscope.model.quiet import quiet_transformers
+from normscope.model.remote_code import own_revision
+from normscope.model.sealed import sealed
 from normscope.model.substitutions import substitutions
 
 LARGEST_REAL = 1 << 20
@@ -44,21 +49,36 @@ class BuiltModel:
     """What was filled into a default config that cannot run as it is."""
     substituted: tuple[Assumption, ...] = ()
     """What was chosen in place of what the config asks for."""
+    eps_settings: tuple[tuple[str, float | None], ...] = ()
+    """Dotted key and value of every number of the config that is an eps; None for a part of the
+    config that has none."""
 
 
 def build_on_meta(
-    checkpoint: Checkpoint, *, dtype: str | None = None, trust_remote_code: bool = False
+    checkpoint: Checkpoint,
+    *,
+    dtype: str | None = None,
+    trust_remote_code: bool = False,
+    limits: Limits | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> BuiltModel:
     """Build the checkpoint's model with its parameters on `meta`.
 
-    `dtype` is the checkpoint's own unless given, float32 where it names none. Raises
-    `NormscopeError` where the class is unknown, needs a package, or refuses the config.
+    `dtype` is the checkpoint's own unless given, float32 where it names none; `tell` is given what
+    code of the checkpoint's is about to run, where it is trusted. Raises `NormscopeError` where the
+    class is unknown, needs a package, or refuses the config, and `OverLimit` beyond `limits`.
     """
     if checkpoint.kind is CheckpointKind.PYTHON:
         module, inputs = call_factory(checkpoint)
         return _described(checkpoint, module, None, inputs)
-    with quiet_transformers():
-        config = read_config(checkpoint, trust_remote_code=trust_remote_code)
+    limits = limits or Limits()
+    with (
+        quiet_transformers(),
+        sealed(checkpoint.target, trust_remote_code=trust_remote_code),
+        counted_modules(limits),
+    ):
+        with making_config(limits):
+            config = read_config(checkpoint, trust_remote_code=trust_remote_code, tell=tell)
         assumed = fill_in(config) if checkpoint.kind is CheckpointKind.TYPE else ()
         chosen = chosen_dtype(checkpoint, config, dtype)
         module = _build(checkpoint, config, chosen, trust_remote_code)
@@ -66,6 +86,7 @@ def build_on_meta(
         _described(checkpoint, module, config, None),
         assumed=assumed,
         substituted=substitutions(checkpoint, config, module),
+        eps_settings=eps_settings(config),
     )
 
 
@@ -114,9 +135,9 @@ def _build(
     except Exception as error:
         raise refused(checkpoint, type(config).__name__, error) from error
     if chosen is None:
-        options: dict[str, Any] = {"dtype": dtype}
-        if hasattr(config, "auto_map") and trust_remote_code:
-            options["trust_remote_code"] = True
+        options: dict[str, Any] = {"dtype": dtype, "trust_remote_code": trust_remote_code}
+        if trust_remote_code and hasattr(config, "auto_map"):
+            options["code_revision"] = own_revision(checkpoint, config.auto_map)
         build = lambda: transformers.AutoModel.from_config(config, **options)  # noqa: E731
     else:
         build = lambda: chosen._from_config(part_for(chosen, config), dtype=dtype)  # noqa: E731
@@ -131,7 +152,9 @@ def _first_that_builds(
     try:
         try:
             return _built(_MetaWeights(), build)
-        except _MIXING:
+        except _MIXING as error:
+            if is_about_size(error):
+                raise
             return _built(torch.device("meta"), build)
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise NormscopeError(

@@ -3,7 +3,7 @@
 import difflib
 import importlib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,26 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
+from normscope.limits import is_about_size
 from normscope.model.gguf import gguf_class, read_gguf_config
 from normscope.model.packages import how_to_install, missing_packages
+from normscope.model.remote_code import refused_code, tell_code
 
-_MACHINE_KEYS = ("_attn_implementation", "attn_implementation", "_experts_implementation")
+_MACHINE_KEYS = frozenset(
+    {
+        "_attn_implementation",
+        "_attn_implementation_internal",
+        "_experts_implementation",
+        "_experts_implementation_internal",
+        "attn_implementation",
+        "experts_implementation",
+        "kernel_config",
+        "use_kernels",
+    }
+)
 """What a saved config may say of kernels: the choice of another machine."""
+_ORIGIN_KEYS = frozenset({"_commit_hash", "_name_or_path", "auto_map", "transformers_weights"})
+"""What a saved config may say of where code and weights lie: they are looked for elsewhere."""
 
 
 def known_model_types() -> tuple[str, ...]:
@@ -26,24 +41,29 @@ def known_model_types() -> tuple[str, ...]:
 
 
 def read_config(
-    checkpoint: Checkpoint, *, trust_remote_code: bool = False
+    checkpoint: Checkpoint,
+    *,
+    trust_remote_code: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> transformers.PretrainedConfig:
     """Return the checkpoint's config as an instance of its class.
 
-    Raises `NormscopeError` for an unknown model type, for remote code that is not trusted, and
-    for values that the config class refuses.
+    `tell` is given what code of the checkpoint's is about to run, where it is trusted. Raises
+    `NormscopeError` for an unknown model type, for remote code that is not trusted, and for values
+    that the config class refuses.
     """
     if checkpoint.kind is CheckpointKind.GGUF:
         return read_gguf_config(checkpoint)
     # transformers 5 writes infinity as {"__float__": "Infinity"} (Mamba 2's time_step_limit).
     # 4.56 has no reader for it, and its configs none of that.
     decoded = getattr(transformers.PretrainedConfig, "_decode_special_floats", dict)
-    raw = decoded(dict(checkpoint.config or {}))
-    for key in _MACHINE_KEYS:
-        raw.pop(key, None)
+    raw = _settings(decoded(dict(checkpoint.config or {})))
     native = _native_config_class(checkpoint)
-    if "auto_map" in raw and (native is None or trust_remote_code):
-        return _remote_config(checkpoint, trust_remote_code)
+    if names_code(checkpoint) and (native is None or trust_remote_code):
+        if not trust_remote_code:
+            raise refused_code(checkpoint, "the model")
+        tell_code(checkpoint, (checkpoint.config or {})["auto_map"], tell)
+        return _remote_config(checkpoint)
     if native is None:
         raise _unknown_type(checkpoint)
     try:
@@ -52,13 +72,17 @@ def read_config(
         raise refused(checkpoint, native.__name__, error) from error
 
 
-def _with_floats(value: Any) -> Any:
-    """Return saved values with the numbers in them that JSON has no word for."""
+def names_code(checkpoint: Checkpoint) -> bool:
+    """Tell whether a config says that code beside it defines the model."""
+    return "auto_map" in (checkpoint.config or {})
+
+
+def _settings(value: Any) -> Any:
+    """Return a config without what it says of machines and origins, in any of its parts."""
     if isinstance(value, dict):
-        if set(value) == {"__float__"}:
-            return float(value["__float__"])
-        return {name: _with_floats(item) for name, item in value.items()}
-    return [_with_floats(item) for item in value] if isinstance(value, list) else value
+        left_out = _MACHINE_KEYS | _ORIGIN_KEYS
+        return {key: _settings(item) for key, item in value.items() if key not in left_out}
+    return [_settings(item) for item in value] if isinstance(value, list) else value
 
 
 def model_class(
@@ -71,9 +95,9 @@ def model_class(
     if checkpoint.kind is CheckpointKind.GGUF and (headed := gguf_class(config)) is not None:
         return headed
     for name in checkpoint.architectures:
-        found = getattr(transformers, name, None)
-        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
-            return found
+        named = _class_named(name)
+        if named is not None:
+            return named
     mapping = modeling_auto.MODEL_MAPPING
     try:
         found = mapping.get(type(config), None)
@@ -87,6 +111,8 @@ def model_class(
 
 def refused(checkpoint: Checkpoint, what: str, error: Exception) -> NormscopeError:
     """Return the failure for a config that its own class does not accept."""
+    if isinstance(error, NormscopeError):
+        return error
     packages = missing_packages(error)
     if packages:
         noun = "package" if len(packages) == 1 else "packages"
@@ -96,6 +122,12 @@ def refused(checkpoint: Checkpoint, what: str, error: Exception) -> NormscopeErr
             how_to_install(packages),
         )
     reason = f"{type(error).__name__}: {_first_line(error)}{_place(error)}"
+    if is_about_size(error):
+        return NormscopeError(
+            FailureKind.TOO_LARGE,
+            f"{checkpoint.target}: {what} of this config has sizes that no machine has: {reason}",
+            "look for a number that is too long in its config.json",
+        )
     if checkpoint.kind is CheckpointKind.TYPE:
         return NormscopeError(
             FailureKind.UNKNOWN_ARCHITECTURE,
@@ -116,26 +148,27 @@ def _native_config_class(checkpoint: Checkpoint) -> type[transformers.Pretrained
         found: type[transformers.PretrainedConfig] = CONFIG_MAPPING[checkpoint.model_type]
         return found
     for name in checkpoint.architectures:
-        named = getattr(getattr(transformers, name, None), "config_class", None)
-        if isinstance(named, type):
+        named = getattr(_class_named(name), "config_class", None)
+        if isinstance(named, type) and issubclass(named, transformers.PretrainedConfig):
             return named
     return None
 
 
-def _remote_config(
-    checkpoint: Checkpoint, trust_remote_code: bool
-) -> transformers.PretrainedConfig:
-    if not trust_remote_code:
-        raise NormscopeError(
-            FailureKind.REMOTE_CODE,
-            f"{checkpoint.target}: the model is defined by code in the checkpoint",
-            "read that code, then run again with --trust-remote-code",
-        )
+def _class_named(name: str) -> type[transformers.PreTrainedModel] | None:
+    """Return the model of that name: one of a family, and nothing else that transformers has."""
+    if not name.isidentifier() or name.startswith("_"):
+        return None
+    found = getattr(transformers, name, None)
+    is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
+    return found if is_model and found is not transformers.PreTrainedModel else None
+
+
+def _remote_config(checkpoint: Checkpoint) -> transformers.PretrainedConfig:
     source = checkpoint.repository or str(checkpoint.directory)
     try:
         config = transformers.AutoConfig.from_pretrained(
             source,
-            revision=checkpoint.revision,
+            revision=checkpoint.commit or checkpoint.revision,
             trust_remote_code=True,
             local_files_only=checkpoint.offline or checkpoint.repository is None,
         )

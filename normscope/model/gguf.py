@@ -1,9 +1,11 @@
 """GGUF file -> transformers config, class, and what loading it takes."""
 
 import math
+import struct
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from normscope.checkpoint import Checkpoint
 from normscope.errors import FailureKind, NormscopeError
+from normscope.model.gguf_reader import short_lists, short_reader
 from normscope.model.packages import need_package
 
 try:
@@ -45,11 +48,12 @@ def read_gguf_config(checkpoint: Checkpoint) -> transformers.PretrainedConfig:
         _check_known(checkpoint, architecture)
         need_package("gguf", extra="gguf", what=f"{checkpoint.target}: reading GGUF")
     try:
-        with without_bars():
+        with without_bars(), _reading_quickly(architecture):
             config = transformers.AutoConfig.from_pretrained(
                 str(path.parent), gguf_file=path.name, local_files_only=True
             )
     except Exception as error:
+        _refuse_damaged(checkpoint, path)
         raise NormscopeError(
             FailureKind.UNKNOWN_ARCHITECTURE,
             f"{checkpoint.target}: transformers cannot make a config of this {architecture} file: "
@@ -105,10 +109,28 @@ def _metadata(checkpoint: Checkpoint, path: Path) -> Mapping[str, Any]:
     except Exception as error:
         raise NormscopeError(
             FailureKind.CORRUPT,
-            f"{checkpoint.target}: the GGUF header cannot be read: {type(error).__name__}: {error}",
+            f"{checkpoint.target}: the GGUF header cannot be read: {_reason(error)}",
             "fetch the file again",
         ) from error
     return metadata
+
+
+def _reading_quickly(architecture: str) -> AbstractContextManager[None]:
+    return nullcontext() if architecture in GGUF_CONFIG_ARCHS else short_lists()
+
+
+def _refuse_damaged(checkpoint: Checkpoint, path: Path) -> None:
+    """Raise where the reason is the file and no lack of transformers'."""
+    if find_spec("gguf") is None:
+        return
+    try:
+        short_reader()(path)
+    except (ValueError, IndexError, KeyError, OverflowError, struct.error) as error:
+        raise NormscopeError(
+            FailureKind.CORRUPT,
+            f"{checkpoint.target}: the GGUF file is damaged: it is cut off, or its header is wrong",
+            "fetch the file again",
+        ) from error
 
 
 def _refuse_parts(checkpoint: Checkpoint, metadata: Mapping[str, Any]) -> None:
@@ -119,6 +141,12 @@ def _refuse_parts(checkpoint: Checkpoint, metadata: Mapping[str, Any]) -> None:
             f"{checkpoint.target}: is one of {parts} parts, and transformers reads one file",
             "join them first: llama-gguf-split --merge FIRST_PART WHOLE_FILE",
         )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, struct.error | IndexError):  # reads past the end
+        return "it is cut off, or announces more than it holds"
+    return f"{type(error).__name__}: {error}"
 
 
 def _check_known(checkpoint: Checkpoint, architecture: str) -> None:

@@ -1,4 +1,4 @@
-"""Checkpoint -> module with its weights, and its tokenizer."""
+"""Checkpoint -> module with its weights."""
 
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +12,8 @@ from torch import nn
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError, UsageError
+from normscope.limits import Limits, is_about_size, making_config
+from normscope.model.budget import counted_modules
 from normscope.model.build import build_on_meta, chosen_dtype
 from normscope.model.configuration import model_class, read_config, refused
 from normscope.model.factory import call_factory
@@ -26,6 +28,9 @@ from normscope.model.offload import (
 from normscope.model.packages import need_package
 from normscope.model.quantized import not_runnable, quantization_method, refuse_quantized
 from normscope.model.quiet import quiet_transformers
+from normscope.model.sealed import sealed
+from normscope.model.shards import check_index
+from normscope.model.snapshot import fetched_directory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,7 @@ def load_model(
     trust_remote_code: bool = False,
     offload: Offload | None = None,
     attention: str | None = None,
+    limits: Limits | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> LoadedModel:
     """Load the checkpoint's model with all its weights.
@@ -68,13 +74,23 @@ def load_model(
     if checkpoint.kind is CheckpointKind.PYTHON:
         module, _ = call_factory(checkpoint)
         return _described(checkpoint, module, None, device)
+    limits = limits or Limits()
     directory = _with_weights(checkpoint)
-    with quiet_transformers():
-        config = read_config(checkpoint, trust_remote_code=trust_remote_code)
+    check_index(checkpoint.target, directory, limits)
+    # A kernel that the user names is theirs to fetch and run.
+    kernels = attention is not None and "/" in attention and not checkpoint.offline
+    with (
+        quiet_transformers(),
+        sealed(checkpoint.target, trust_remote_code=trust_remote_code, kernels=kernels),
+        counted_modules(limits),
+    ):
+        with making_config(limits):
+            config = read_config(checkpoint, trust_remote_code=trust_remote_code, tell=tell)
         refuse_quantized(checkpoint, device)
-        options: dict[str, Any] = {"dtype": chosen_dtype(checkpoint, config, dtype)}
-        if trust_remote_code:
-            options["trust_remote_code"] = True
+        options: dict[str, Any] = {
+            "dtype": chosen_dtype(checkpoint, config, dtype),
+            "trust_remote_code": trust_remote_code,
+        }
         if attention is not None:
             options["attn_implementation"] = attention
         if checkpoint.kind is CheckpointKind.GGUF:
@@ -121,43 +137,17 @@ def _from_files(
         chosen: Any = model_class(checkpoint, config) or transformers.AutoModel
         with without_bars():
             module, info = chosen.from_pretrained(str(directory), config=config, **usual | options)
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise NormscopeError(
-            FailureKind.OUT_OF_MEMORY,
-            f"{checkpoint.target}: the weights do not fit in memory",
-            "leave most of them in their files: --max-memory 2GB",
-        ) from error
+    except NormscopeError:
+        raise
     except Exception as error:
+        if is_about_size(error):
+            raise NormscopeError(
+                FailureKind.OUT_OF_MEMORY,
+                f"{checkpoint.target}: the weights do not fit in memory",
+                "leave most of them in their files: --max-memory 2GB",
+            ) from error
         raise _damaged(checkpoint, error, options.get("attn_implementation")) from error
     return module, info
-
-
-def load_tokenizer(checkpoint: Checkpoint) -> transformers.PreTrainedTokenizerBase | None:
-    """Return the checkpoint's tokenizer, or None where it has none."""
-    if checkpoint.directory is None:
-        return None
-    directory = _fetched(checkpoint) if checkpoint.repository else checkpoint.directory
-    options: dict[str, Any] = {"local_files_only": True}
-    if checkpoint.weights_file is not None:
-        options["gguf_file"] = checkpoint.weights_file.name
-    with quiet_transformers():
-        try:
-            found: transformers.PreTrainedTokenizerBase = (
-                transformers.AutoTokenizer.from_pretrained(str(directory), **options)
-            )
-        except ImportError as error:
-            if _lacks_files(error):
-                return None
-            raise refused(checkpoint, "the tokenizer", error) from error
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return None
-    # Without any file transformers may still make one, which knows no token.
-    return found if len(found.get_vocab()) > len(found.all_special_tokens) else None
-
-
-def _lacks_files(error: ImportError) -> bool:
-    """Tell whether transformers 4 asks for protobuf only to name the error of a missing file."""
-    return isinstance(error.__context__, OSError | TypeError)
 
 
 def _described(
@@ -193,7 +183,7 @@ def _with_weights(checkpoint: Checkpoint) -> Path:
             f"normscope inspect {checkpoint.target} works without; measuring needs a checkpoint",
         )
     if checkpoint.repository:
-        directory = _fetched(checkpoint)
+        directory = fetched_directory(checkpoint)
     if checkpoint.kind is CheckpointKind.GGUF or any(directory.glob("*.safetensors")):
         return directory
     if any(directory.glob("*.bin")) or any(directory.glob("*.pt")):
@@ -207,29 +197,6 @@ def _with_weights(checkpoint: Checkpoint) -> Path:
         f"{checkpoint.target}: there are no weights beside config.json",
         f"normscope inspect {checkpoint.target} works without",
     )
-
-
-def _fetched(checkpoint: Checkpoint) -> Path:
-    """Bring a repository's safetensors and tokenizer into the cache."""
-    import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    offline = checkpoint.offline or bool(huggingface_hub.constants.HF_HUB_OFFLINE)
-    try:
-        return Path(
-            huggingface_hub.snapshot_download(
-                checkpoint.repository or "",
-                revision=checkpoint.revision,
-                local_files_only=offline,
-                allow_patterns=["*.safetensors", "*.json", "*.model", "*.txt", "*.py"],
-            )
-        )
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise NormscopeError(
-            FailureKind.OFFLINE,
-            f"{checkpoint.target}: its weights are not in the cache and cannot be fetched",
-            "check the connection, or give a local directory",
-        ) from error
 
 
 # What came out of the files.

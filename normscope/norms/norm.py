@@ -67,6 +67,8 @@ class Norm:
     """Name of the gain's tensor in the checkpoint."""
     bias_name: str | None = None
     statistics_dtype: str = "float32"
+    squares_dtype: str | None = None
+    """The dtype in which values are squared, where that is not the statistics' own."""
     gain_dtype: str | None = None
     """The dtype in which the gain is multiplied; None without a gain."""
     module: str | None = None

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from normscope.graph import Argument, Graph, Node
 from normscope.norms.affine import Affine, follow_affine
+from normscope.norms.decomposed import SQUARED_REDUCTIONS
 from normscope.norms.norm import Gain, Norm, NormKind
 from normscope.norms.parameters import stored_factor
-from normscope.norms.quotient import Quotient
+from normscope.norms.quotient import Quotient, Statistic
+from normscope.operations import CASTS
 
 
 def norm_of_quotient(graph: Graph, quotient: Quotient) -> Norm | None:
@@ -35,8 +37,20 @@ def norm_of_quotient(graph: Graph, quotient: Quotient) -> Norm | None:
         weight=gain.parameter if gain is not None else None,
         bias_name=affine.bias.parameter if affine.bias is not None else None,
         statistics_dtype=graph.nodes[reduced.operands[0]].dtype,
+        squares_dtype=_squares_dtype(graph, quotient.statistic),
         gain_dtype=affine.gain_dtype,
     )
+
+
+def _squares_dtype(graph: Graph, statistic: Statistic) -> str | None:
+    """Return the dtype of the squares where they are cast before they are summed."""
+    if statistic.kind not in SQUARED_REDUCTIONS:
+        return None
+    reduced = graph.nodes[statistic.node]
+    squares = graph.nodes[reduced.operands[0]]
+    while squares.operation in CASTS and squares.operands:
+        squares = graph.nodes[squares.operands[0]]
+    return None if squares.dtype == graph.nodes[reduced.operands[0]].dtype else squares.dtype
 
 
 def _reduced_axes(graph: Graph, reduced: Node) -> tuple[int, ...]:

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from normscope.graph import Graph
 from normscope.norms import Norm
 from normscope.placement.after_norm import norms_before_skips, shared_trunk_norms
 from normscope.placement.blocks import BlockKey, assign_blocks
+from normscope.placement.endings import norms_behind_stacks
 from normscope.placement.lists import paths_around, pattern, stack_path
 from normscope.placement.roles import role_outside, stack_starts
 from normscope.placement.sites import PlacedBranch, place_branch
@@ -42,6 +43,8 @@ class PlacedModel:
 
     blocks: tuple[PlacedBlock, ...]
     roles: Mapping[int, PlacedNorm]
+    endings: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Outputs of the norms behind the last block of each stack whose stream ends there."""
 
 
 def place_norms(graph: Graph, norms: Sequence[Norm], stream: ResidualStream) -> PlacedModel:
@@ -66,7 +69,11 @@ def place_norms(graph: Graph, norms: Sequence[Norm], stream: ResidualStream) -> 
     ]
     placed += [(item.block, _without_skip(graph, by_output, item)) for item in skipless]
     blocks = _blocks(graph, placed)
-    return PlacedModel(blocks=blocks, roles=_roles(graph, by_output, stream, keys, blocks))
+    return PlacedModel(
+        blocks=blocks,
+        roles=_roles(graph, by_output, stream, keys, blocks),
+        endings=norms_behind_stacks(graph, by_output, stream, keys),
+    )
 
 
 def _placed(

@@ -8,8 +8,10 @@ from normscope.norms import Norm
 from normscope.operations import ACTIVATIONS, NORMALIZE, mixes
 from normscope.placement.vocabulary import Placement, Site, name_of_sites
 from normscope.residuals import Branch
+from normscope.residuals.adds import only_mixes_streams
 from normscope.residuals.branches import branch_tail
-from normscope.residuals.steps import Step, StepKind
+from normscope.residuals.parts import reads_another_part
+from normscope.residuals.steps import Step, StepKind, steps_back
 
 _ADDENDS = 12
 
@@ -68,6 +70,8 @@ class _Ending:
     norms: tuple[int, ...] = ()
     activated: bool = False
     summed: bool = False
+    partly: bool = False
+    """Whether the value is put together from pieces of which only some come from norms."""
 
 
 def _ending(graph: Graph, branch: Branch, entering: set[int]) -> _Ending:
@@ -75,17 +79,31 @@ def _ending(graph: Graph, branch: Branch, entering: set[int]) -> _Ending:
     leaving = [step.node for step in branch.tail if step.kind is StepKind.NORM]
     end = branch.tail[-1].value if branch.tail else branch.output
     node = graph.nodes[end]
-    activated = summed = False
+    activated = summed = partly = False
     if not leaving and node.operation in ACTIVATIONS and node.operands:
         leaving = [step.node for step in _tails(graph, branch, node.operands[:1])]
         activated = bool(leaving)
     elif not leaving and node.operation in {"add", "sub"}:
         leaving = [step.node for step in _tails(graph, branch, _addends(graph, end))]
         summed = bool(leaving)
-    leaving = sorted(norm for norm in leaving if norm not in entering)
+    elif not leaving:
+        tails = [_tails(graph, branch, (piece,)) for piece in _pieces(graph, branch, end)]
+        partly = any(tails) and not all(tails)
+        leaving = [] if partly else [step.node for tail in tails for step in tail]
+    leaving = sorted({norm for norm in leaving if norm not in entering})
     return _Ending(
-        norms=tuple(leaving), activated=activated and bool(leaving), summed=summed and bool(leaving)
+        norms=tuple(leaving),
+        activated=activated and bool(leaving),
+        summed=summed and bool(leaving),
+        partly=partly,
     )
+
+
+def _pieces(graph: Graph, branch: Branch, value: int) -> tuple[int, ...]:
+    """Return the values of the branch that a value is put together from, none where it is one."""
+    pieces = [step.value for step in steps_back(graph, value) if step.kind is StepKind.SAME]
+    within = tuple(piece for piece in pieces if piece in branch.nodes)
+    return within if len(within) > 1 else ()
 
 
 def _addends(graph: Graph, value: int) -> tuple[int, ...]:
@@ -122,12 +140,18 @@ def _name(
         return Placement.OTHER, "the skip passes a norm that the branch does not"
     if any(step.factor == "H" for step in branch.add.steps):
         return Placement.OTHER, "the skip mixes parallel streams"
+    if reads_another_part(graph, branch):
+        return Placement.OTHER, "it is added to other parts of the stream than it reads"
+    if only_mixes_streams(graph, branch.add):
+        return Placement.OTHER, "the branch only mixes parallel streams"
     if sites - {Site.INSIDE_BRANCH} and not any(map(mixes, operations)):
         return Placement.OTHER, "a later value of the stream is added to an earlier one"
     if partial:
         return Placement.OTHER, "only some of the branch's inputs are normalized"
     if ending.summed:
         return Placement.OTHER, "the branch ends in a sum of normalized values"
+    if ending.partly:
+        return Placement.OTHER, "only some pieces of the branch's output are normalized"
     if ending.activated:
         return Placement.OTHER, "an activation stands between the branch's norm and the add"
     name = name_of_sites(sites)

@@ -1,10 +1,14 @@
 """One block of an Inspection -> the chain of operations that proves its verdict."""
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
-from normscope.inspection import BlockReport, BranchReport, Evidence, Inspection
+from normscope.inspection import BlockReport, BranchReport, Evidence, Inspection, NormReport
 from normscope.render.blocks import norms_text
 from normscope.render.grid import Cell, Entry, laid_out, paragraph
+from normscope.render.names import within_block
+from normscope.render.norm_facts import cast_text
 from normscope.render.page import Page, to_text
 from normscope.render.styles import FORMULA, PATH, QUIET, placement_style
 from normscope.render.visible import visible
@@ -16,7 +20,9 @@ def render_explanation(inspection: Inspection, block: BlockReport, page: Page) -
     title.append(f"   {visible(inspection.model.class_name)}   {visible(inspection.target)}")
     lines = [title]
     for branch in block.branches:
-        lines += [Text(""), *_verdict(branch, block, page), *_chain(branch, block, page)]
+        lines += [Text(""), *_verdict(branch, block, page)]
+        lines += _casts(branch, block, inspection.norms, page)
+        lines += _chain(branch, block, page)
     return to_text(lines, page)
 
 
@@ -33,6 +39,21 @@ def _verdict(branch: BranchReport, block: BlockReport, page: Page) -> list[Text]
     if branch.reason is not None:
         lines += paragraph(f"because {visible(branch.reason)}", width=page.width, indent=4)
     return lines
+
+
+def _casts(
+    branch: BranchReport, block: BlockReport, norms: Sequence[NormReport], page: Page
+) -> list[Text]:
+    """Say where the branch's norms cast back in half precision; of each, where they differ."""
+    own = {name for names in branch.norms.values() for name in names}
+    casts: dict[str, dict[str, None]] = {}
+    for norm in norms:
+        if norm.name in own and cast_text(norm):
+            casts.setdefault(cast_text(norm), {})[within_block(norm.name, block.path)] = None
+    if not casts:
+        return []
+    told = [cast if len(casts) == 1 else f"{cast} ({', '.join(casts[cast])})" for cast in casts]
+    return paragraph(f"in half precision {', '.join(told)}", width=page.width, indent=4)
 
 
 def _chain(branch: BranchReport, block: BlockReport, page: Page) -> list[Text]:

@@ -87,6 +87,12 @@ def gain_text(norm: NormReport) -> str:
     return f"{gain}, bias" if norm.bias else gain
 
 
+def cast_text(norm: NormReport) -> str:
+    """Return `cast before gain`, `no cast`, or "" where it is not known or there is no gain."""
+    words = {"before gain": "cast before gain", "after gain": "cast after gain"}
+    return words.get(norm.cast or "", norm.cast or "")
+
+
 def shape_text(shape: tuple[int, ...]) -> str:
     """Return `768`, `14x14`."""
     return "x".join(str(size) for size in shape)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from normscope.inspection import BlockReport, Inspection, NormReport
 from normscope.render.figures import index_ranges
 from normscope.render.names import siblings_as_one, within_block
-from normscope.render.norm_facts import NormFacts, gain_text, shape_text
+from normscope.render.norm_facts import NormFacts, cast_text, gain_text, shape_text
 from normscope.render.visible import visible
 from normscope.render.words import role_word
 
@@ -25,6 +25,8 @@ class NormRow:
     eps: str
     gain: str
     dtypes: str
+    half: str
+    """Where a run in half precision casts back to its own dtype."""
     folds: str
 
 
@@ -53,6 +55,7 @@ def _row(norm: NormReport, block: BlockReport | None) -> NormRow:
         eps=facts.eps.removeprefix("eps "),
         gain=gain_text(norm).removeprefix("gain ").replace("no gain", "none"),
         dtypes=_dtypes(norm),
+        half=cast_text(norm),
         folds=folds_text(norm, block),
     )
 

@@ -18,8 +18,9 @@ FACTS: Sequence[Column] = (
     ("eps", lambda row: row.eps),
     ("gain", lambda row: row.gain),
     ("dtype", lambda row: row.dtypes),
+    ("in half precision", lambda row: row.half),
 )
-"""Said once above the table where every row has the same."""
+"""Said once above the table where every row has the same; rows of which it is not known aside."""
 
 
 def render_norms(inspection: Inspection, page: Page) -> str:
@@ -43,7 +44,12 @@ def render_norms(inspection: Inspection, page: Page) -> str:
 def heading_of(inspection: Inspection, rows: Sequence[NormRow]) -> tuple[str, ...]:
     """Return what holds for all rows, and how the rows are to be read."""
     ran = sum(1 for norm in inspection.norms if norm.calls)
-    shared = [f"{name} {fact(rows[0])}" for name, fact in FACTS if not _varies(rows, fact)]
+    shared = [
+        f"{name} {value}"
+        for name, fact in FACTS
+        for value in _values(rows, fact)
+        if not _varies(rows, fact)
+    ]
     told = [f"{counted(ran, 'norm call')}{', all with ' if shared else ''}{', '.join(shared)}"]
     if any(row.blocks for row in rows):
         told.append("equal norms of equal blocks are one row; * stands for the blocks listed")
@@ -63,7 +69,11 @@ def columns_of(rows: Sequence[NormRow]) -> Sequence[Column]:
 
 
 def _varies(rows: Sequence[NormRow], fact: Callable[[NormRow], str]) -> bool:
-    return len({fact(row) for row in rows}) > 1
+    return len(_values(rows, fact)) > 1
+
+
+def _values(rows: Sequence[NormRow], fact: Callable[[NormRow], str]) -> set[str]:
+    return {fact(row) for row in rows} - {""}
 
 
 def _entry(row: NormRow, columns: Sequence[Column]) -> Entry:

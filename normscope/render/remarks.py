@@ -23,7 +23,7 @@ def remarks_on(inspection: Inspection) -> tuple[str, ...]:
         *_never_run(inspection),
         *_towers(inspection.towers),
         *adapter_remarks(inspection.adapter),
-        *stored_remarks(inspection.stored, inspection.model.dtype),
+        *stored_remarks(inspection),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from normscope.audit.misleading_names import contradiction
 from normscope.inspection import (
     BlockReport,
     BranchReport,
@@ -14,7 +15,6 @@ from normscope.inspection import (
 )
 from normscope.render.figures import all_of, counted, index_ranges
 from normscope.render.footnotes import Footnotes
-from normscope.render.misleading_names import contradiction
 from normscope.render.names import siblings_as_one, within_block
 from normscope.render.norm_facts import NormFacts
 from normscope.render.visible import visible

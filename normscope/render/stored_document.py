@@ -13,6 +13,8 @@ def stored_document(stored: WeightsReport) -> Json:
         "bytes_read": stored.bytes_read,
         "parameters": [_parameter(item) for item in stored.parameters],
         "unexpected": list(stored.unexpected),
+        "quantized": stored.quantized,
+        "stated_eps": [number(eps) for eps in stored.stated_eps],
     }
 
 
@@ -26,6 +28,8 @@ def _parameter(item: StoredParameter) -> Json:
         "shape": None if item.shape is None else list(item.shape),
         "problem": None if item.problem is None else item.problem.value,
         "converted": item.converted,
+        "added": number(item.added),
+        "tied_to": item.tied_to,
         "values": None if item.values is None else _values(item.values),
     }
 

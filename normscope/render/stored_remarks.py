@@ -1,40 +1,47 @@
-"""Stored norm parameters -> the sentences that a reader should not miss."""
+"""Inspection -> the sentences on its stored norm parameters that a reader should not miss."""
 
 from collections.abc import Iterable, Iterator
-from statistics import median
 
-from normscope.render.figures import counted, one_of
+from normscope.inspection import Inspection, NormReport
+from normscope.render.figures import all_of, counted, one_of
 from normscope.render.names import siblings_as_one
 from normscope.render.visible import visible
-from normscope.weights.report import AdapterReport, ParameterProblem, StoredParameter, WeightsReport
+from normscope.weights.judgements import (
+    StoredProblem,
+    StoredProblemKind,
+    differing_eps,
+    stored_problems,
+)
+from normscope.weights.report import AdapterReport, StoredParameter
 
-_NEAR = 0.1
-"""How far from 0, 1 or 2 the median of the gains' means may lie to count as centred there."""
 _MOST_NAMES = 8
 
 
-def stored_remarks(stored: WeightsReport | None, dtype: str) -> Iterator[str]:
-    """Say what is missing, misshapen, renamed or odd among the norms' stored parameters.
-
-    `dtype` is the one that the model is built in.
-    """
+def stored_remarks(inspection: Inspection) -> Iterator[str]:
+    """Say what is missing, misshapen, renamed or odd among the norms' stored parameters."""
+    stored = inspection.stored
     if stored is None:
         return
-    parameters = stored.parameters
-    missing = _with_problem(parameters, ParameterProblem.MISSING)
-    if missing:
-        yield f"missing from the weights, and filled with fresh values on loading: {missing}"
-    misshapen = _with_problem(parameters, ParameterProblem.SHAPE)
-    if misshapen:
-        yield f"stored with another shape than the model has: {misshapen}"
-    yield from _renamed(parameters)
-    yield from _other_dtype(parameters, dtype)
-    yield from _values(parameters)
-    if stored.unexpected:
-        yield (
-            f"{counted(len(stored.unexpected), 'stored tensor')} that the model does not read: "
-            f"{_named(stored.unexpected)}"
-        )
+    problems = tuple(stored_problems(stored))
+    yield from _told_by_name(problems, StoredProblemKind.MISSING, StoredProblemKind.SHAPE)
+    yield from _renamed(problems)
+    yield from _tied(inspection.norms)
+    yield from _other_dtype(stored.parameters, inspection.model.dtype)
+    yield from _holding_sums(stored.parameters)
+    for problem in differing_eps(stored, [norm.eps for norm in inspection.norms if norm.calls]):
+        yield f"{problem.message}: {problem.found}"
+    yield from _told_by_name(problems, *_OF_VALUES)
+    yield from (p.message for p in problems if p.kind is StoredProblemKind.OFFSET)
+    yield from _unread(problems, stored.quantized)
+
+
+_OF_VALUES = (
+    StoredProblemKind.NON_FINITE,
+    StoredProblemKind.ALL_ZERO,
+    StoredProblemKind.DEAD_CHANNELS,
+    StoredProblemKind.OUTLIERS,
+    StoredProblemKind.CONSTANT,
+)
 
 
 def adapter_remarks(adapter: AdapterReport | None) -> Iterator[str]:
@@ -51,18 +58,36 @@ def _named(names: Iterable[str]) -> str:
     return ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _with_problem(parameters: Iterable[StoredParameter], problem: ParameterProblem) -> str:
-    return _named(item.name for item in parameters if item.problem is problem)
+def _told_by_name(problems: Iterable[StoredProblem], *kinds: StoredProblemKind) -> Iterator[str]:
+    """Say each thing that is wrong once, with all that it is wrong with."""
+    by_message: dict[tuple[StoredProblemKind, str], list[str]] = {}
+    for problem in problems:
+        by_message.setdefault((problem.kind, problem.message), []).append(problem.name)
+    for kind in kinds:
+        for (of_kind, message), names in by_message.items():
+            if of_kind is kind:
+                yield f"{message}: {_named(names)}"
 
 
-def _renamed(parameters: Iterable[StoredParameter]) -> Iterator[str]:
-    found = [item for item in parameters if item.renamed]
+def _renamed(problems: Iterable[StoredProblem]) -> Iterator[str]:
+    found = [problem for problem in problems if problem.kind is StoredProblemKind.RENAMED]
     if found:
-        first = found[0]
         yield (
             f"{counted(len(found), 'norm parameter')} renamed on loading, like "
-            f"{visible(first.stored_name or '')} to {visible(first.name)}"
+            f"{visible(found[0].found)} to {visible(found[0].expected)}"
         )
+
+
+def _tied(norms: Iterable[NormReport]) -> Iterator[str]:
+    """Tell of parameters that several modules have, which a file holds once."""
+    owners: dict[str, dict[str, None]] = {}
+    for norm in norms:
+        for name in (norm.weight, norm.bias_name):
+            if name is not None and norm.module is not None:
+                owners.setdefault(name, {})[visible(norm.module)] = None
+    for name, modules in owners.items():
+        if len(modules) > 1:
+            yield f"{visible(name)} is one parameter of {all_of(siblings_as_one(modules))}"
 
 
 def _other_dtype(parameters: Iterable[StoredParameter], dtype: str) -> Iterator[str]:
@@ -72,31 +97,20 @@ def _other_dtype(parameters: Iterable[StoredParameter], dtype: str) -> Iterator[
         yield f"norm parameters are stored in {named}, and the model is built in {dtype}"
 
 
-def _values(parameters: tuple[StoredParameter, ...]) -> Iterator[str]:
-    non_finite = [item.name for item in parameters if item.values and item.values.non_finite]
-    if non_finite:
-        yield f"NaN or infinite values in {_named(non_finite)}"
-    gains = [item for item in parameters if item.is_gain and item.values is not None]
-    dead = [item.name for item in gains if item.values is not None and item.values.dead]
-    if dead:
-        yield f"channels that a gain of zero switches off in {_named(dead)}"
-    for offset in (0.0, 1.0):
-        means = [v.mean for item in gains if (v := item.values) is not None and v.offset == offset]
-        if means:
-            yield from _centred(median(means), offset)
+def _holding_sums(parameters: Iterable[StoredParameter]) -> Iterator[str]:
+    found = [item for item in parameters if item.added]
+    if found:
+        yield (
+            f"the file holds {found[0].added:g} + w where the model's norms take w "
+            f"({counted(len(found), 'gain')}); it is counted once here"
+        )
 
 
-def _centred(centre: float, offset: float) -> Iterator[str]:
-    """Tell of an offset that was perhaps applied twice or never (NS303)."""
-    if offset and abs(centre - 1) < _NEAR:
-        yield (
-            f"the stored gains are centred at {centre:.3g}, and the norms add 1 to them: "
-            "perhaps they hold it already"
-        )
-    elif not offset and abs(centre) < _NEAR:
-        yield (
-            f"the stored gains are centred at {centre:.3g}, and the norms multiply by them as "
-            "they are: perhaps an offset of 1 is missing"
-        )
-    elif not offset and abs(centre - 2) < _NEAR:
-        yield f"the stored gains are centred at {centre:.3g}: perhaps 1 was added twice"
+def _unread(problems: Iterable[StoredProblem], quantized: int) -> Iterator[str]:
+    names = [p.name for p in problems if p.kind is StoredProblemKind.UNEXPECTED]
+    if names:
+        what = counted(len(names), "stored tensor")
+        yield f"{what} that the model does not read: {_named(names)}"
+    if quantized:
+        what = counted(quantized, "stored tensor")
+        yield f"{what} of quantized layers (packed values, scales) not looked at"

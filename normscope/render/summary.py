@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from normscope.audit.misleading_names import contradiction
 from normscope.inspection import Inspection, NormReport, Placement, Role
 from normscope.render.figures import counted, human_bytes, human_count
 from normscope.render.footnotes import Footnotes
-from normscope.render.misleading_names import contradiction
 from normscope.render.names import siblings_as_one
 from normscope.render.norm_facts import NormFacts, common_text
 from normscope.render.remarks import remarks_on
@@ -94,10 +94,15 @@ def _weights(inspection: Inspection) -> str:
 
 
 def _target(inspection: Inspection) -> str:
-    revision = inspection.model.revision
-    if revision is None or inspection.target.endswith(f"@{revision}"):
-        return visible(inspection.target)
-    return visible(f"{inspection.target}@{revision}")
+    target, revision = inspection.target, inspection.model.revision
+    if revision is None or target.endswith(f"@{revision}"):
+        return visible(target)
+    shown = revision[:_SHORT] if len(revision) == _COMMIT else revision
+    return visible(f"{target} ({shown})" if "@" in target else f"{target}@{shown}")
+
+
+_COMMIT, _SHORT = 40, 12
+"""Letters of a commit, and how many of them name it well enough."""
 
 
 def _verdict(inspection: Inspection) -> tuple[VerdictLine, ...]:

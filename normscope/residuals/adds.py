@@ -67,14 +67,23 @@ def find_residual_adds(graph: Graph) -> Mapping[int, ResidualAdd]:
     """Return the residual adds by the index of their sum, in order of execution."""
     found: dict[int, ResidualAdd] = {}
     for node in graph.nodes:
-        for addition in _additions(graph, node):
-            add = _residual(graph, node, addition, found, gates=False)
-            if add is None:
-                add = _residual(graph, node, addition, found, gates=True)
-            if add is not None:
-                found[node.index] = add
-                break
+        add = _first_residual(graph, node, found)
+        if add is not None:
+            found[node.index] = add
     return found
+
+
+def _first_residual(
+    graph: Graph, node: Node, found: Mapping[int, ResidualAdd]
+) -> ResidualAdd | None:
+    """Return the first way to read a node as a residual add; a gated skip is the last resort."""
+    additions = list(_additions(graph, node))
+    for gates in (False, True):
+        for addition in additions:
+            add = _residual(graph, node, addition, found, gates=gates)
+            if add is not None:
+                return add
+    return None
 
 
 def _additions(graph: Graph, node: Node) -> Iterator[_Addition]:
@@ -115,9 +124,13 @@ def _fused_product(graph: Graph, node: Node) -> Iterator[_Addition]:
 
 def _can_add(graph: Graph, node: Node, skip: int, branch: int) -> bool:
     """A skip may be a learned query or latent, as it is stored; a branch is computed."""
+    sizes, added = _sizes(graph, node.index), _sizes(graph, branch)
+    # What is computed once may be added to each of several streams that are stacked.
+    stacked = len(added) > 2 and sizes[-len(added) :] == added
     return (
         len(node.shape) > 1
-        and _sizes(graph, skip) == _sizes(graph, branch) == _sizes(graph, node.index)
+        and _sizes(graph, skip) == sizes
+        and (sizes == added or stacked)
         and is_activation(graph, branch)
         and (is_activation(graph, skip) or graph.depends_on_weight[skip])
     )
@@ -202,6 +215,22 @@ def _following(
             parallel_to=candidate.parallel_to,
             sums=candidate.sums,
         )
+
+
+def only_mixes_streams(graph: Graph, add: ResidualAdd) -> bool:
+    """Tell x + H·x: parallel streams are mixed, and nothing else is computed of them (AltUp)."""
+    value, mixed = add.branch, False
+    for _ in range(_SKIP_STEPS):
+        steps = [step for step in steps_back(graph, value) if step.kind is StepKind.SAME]
+        if not steps and not mixed:
+            steps = [*_streams_mixed(graph, value)]
+            mixed = bool(steps)
+        if len(steps) != 1:
+            return False
+        value = steps[0].value
+        if value == add.stream:
+            return mixed
+    return False
 
 
 def _streams_mixed(graph: Graph, index: int) -> Iterator[Step]:

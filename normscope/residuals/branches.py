@@ -1,10 +1,10 @@
 """Residual add -> its branches: the parallel parts of one sum, and what each computes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from normscope.graph import Graph, Node
 from normscope.operations import NORMALIZE, mixes
-from normscope.residuals.adds import ResidualAdd
+from normscope.residuals.adds import ResidualAdd, only_mixes_streams
 from normscope.residuals.ancestry import nodes_between
 from normscope.residuals.kinds import BranchKind, branch_kind, own_nodes
 from normscope.residuals.steps import Step, StepKind, is_activation, steps_back
@@ -64,12 +64,13 @@ def _branch(
     # What another stream begins with where the two part is no entry of this branch.
     entries = tuple(entry for entry in entries if entry.node in own) or entries
     entries = _without_side_entries(graph, entries, own)
+    kind = branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries), sums)
     return Branch(
         add=add,
         output=output,
         nodes=nodes,
         own=own,
-        kind=branch_kind(graph, add.stream, nodes, tuple(entry.node for entry in entries), sums),
+        kind=BranchKind.OTHER if only_mixes_streams(graph, add) else kind,
         entries=entries,
         tail=branch_tail(graph, add, output, nodes),
     )
@@ -213,11 +214,33 @@ def branch_tail(
         if gates and len(found) > 1:
             # A product of two values of the branch is a computation, not a scale.
             break
-        if len(found) != 1:
+        if len(found) > 1:
+            whole = _taken_apart(graph, found, nodes)
+            found = [] if whole is None else [replace(found[0], value=whole)]
+        if not found:
             break
         steps.append(found[0])
         output = found[0].value
     return tuple(steps)
+
+
+def _taken_apart(graph: Graph, pieces: list[Step], nodes: frozenset[int]) -> int | None:
+    """Return the one value of the branch whose pieces a value is put together from.
+
+    Funnel repeats each token but the first to the length of its decoder.
+    """
+    values = {step.value for step in pieces}
+    for _ in range(_OUTPUT_STEPS):
+        if len(values) == 1:
+            return values.pop()
+        last = max(values)
+        behind = [*steps_back(graph, last)]
+        if not behind or any(
+            step.kind is not StepKind.SAME or step.value not in nodes for step in behind
+        ):
+            return None
+        values = values - {last} | {step.value for step in behind}
+    return None
 
 
 def _towards(graph: Graph, add: ResidualAdd, output: int) -> list[Step]:

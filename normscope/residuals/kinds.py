@@ -1,6 +1,6 @@
 """The nodes of a branch -> what the branch computes."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from enum import StrEnum
 
 from normscope.graph import Graph, Node
@@ -81,7 +81,7 @@ def _chooses_its_steps(graph: Graph, ordered: list[Node]) -> bool:
     )
 
 
-def own_nodes(graph: Graph, nodes: frozenset[int], sums: frozenset[int]) -> frozenset[int]:
+def own_nodes(graph: Graph, nodes: frozenset[int], sums: Container[int]) -> frozenset[int]:
     """Leave out what other residual adds on the way computed: an inner stream, or another one."""
     end = max(nodes, default=-1)
     pending, seen = [end] if nodes else [], {end}

@@ -41,13 +41,17 @@ def kept_with_parents(
     enclosing = _nested_in(graph, found, _enclosing(found, branches), previous)
     neighbours = _neighbours(found, previous)
     rows = {add.parallel_to: node for node, add in found.items()}
+    weighted = {node for node in found if _has_weights(graph, branches[node])}
     parents: dict[int, int | None] = {}
     for node in sorted(found, reverse=True):
         around = _innermost(enclosing[node], parents)
-        linked = any(_innermost(enclosing[other], parents) == around for other in neighbours[node])
+        beside = {
+            other for other in neighbours[node] if _innermost(enclosing[other], parents) == around
+        }
         # One of a row of sums that itself goes on.
-        linked = linked or (rows.get(node) in parents and parents[rows[node]] == around)
-        own = not _is_gated(found[node]) and _has_weights(graph, branches[node])
+        linked = bool(beside) or (rows.get(node) in parents and parents[rows[node]] == around)
+        # A step without weights among those that have some: Autoformer takes an average away.
+        own = not _is_gated(found[node]) and (node in weighted or not weighted.isdisjoint(beside))
         if around is None or (linked and own):
             parents[node] = around
     return _without_parts(graph, found, dict(sorted(parents.items())))

@@ -12,6 +12,7 @@ from normscope.residuals.nesting import kept_with_parents
 from normscope.residuals.projected import find_projected_adds
 from normscope.residuals.rejoined import with_skips_counted, without_side_inputs
 from normscope.residuals.side_adds import side_adds
+from normscope.residuals.steering import without_steering
 from normscope.residuals.steps import StepKind
 
 
@@ -46,6 +47,7 @@ def find_stream(graph: Graph) -> ResidualStream:
     found = without_side_inputs(graph, found)
     whole = {node: branches_of(graph, add, frozenset()) for node, add in found.items()}
     found = without_choosers(graph, found, whole)
+    found = without_steering(graph, found, whole)
     whole = {node: whole[node] for node in found}
     previous = {node: tuple(sums_behind(graph, add.stream, found)) for node, add in found.items()}
     parents = kept_with_parents(graph, found, whole, previous)

@@ -7,6 +7,7 @@ nothing moves: the same recorder then sees what really ran.
 
 import sys
 from collections.abc import Hashable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from normscope.graph import Argument, Assumption, Node, Origin, Source
 from normscope.tracing.answers import answer_for
+from normscope.tracing.budget import OperationBudget
 from normscope.tracing.devices import LARGEST_RESULT, grows, leaves_meta, mapped, on_meta, zeros
 from normscope.tracing.known_results import KnownResults, argument_key
 from normscope.tracing.modules import CallStack, tensors_in
@@ -27,6 +29,7 @@ from normscope.tracing.values import ValueTable
 if TYPE_CHECKING:
     from types import FrameType
 
+    from normscope.limits import Limits
     from normscope.tracing.placed import PlacedParameters
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -38,9 +41,10 @@ _ASKS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.defa
 class Recorder(TorchDispatchMode):
     """Records nodes while it is active; `nodes`, `stack` and `assumptions` are its result."""
 
-    def __init__(self, largest: int = LARGEST_RESULT) -> None:
+    def __init__(self, largest: int = LARGEST_RESULT, limits: "Limits | None" = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._largest = largest
+        self._budget = OperationBudget(limits)
         self.nodes: list[Node] = []
         self.stack = CallStack()
         self.assumptions: dict[Assumption, None] = {}
@@ -61,6 +65,7 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         schema = schema_of(func)
+        self._budget.take_one()
         result = self._run(func, schema, args, kwargs)
         self._record(schema, args, kwargs, result)
         return result
@@ -132,11 +137,11 @@ class Recorder(TorchDispatchMode):
         self, func: OpOverload, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Write zeros of the right shape; the graph keeps where the value comes from."""
-        target = _written(schema, args, kwargs)
-        try:
-            return func(*zeros(args), **zeros(kwargs))
-        except (RuntimeError, IndexError):  # zeros may be no valid index or size
-            return target
+        result, answer = _written(schema, args, kwargs), "left as it was"
+        with suppress(RuntimeError, IndexError):  # zeros may be no valid index or size
+            result, answer = func(*zeros(args), **zeros(kwargs)), "zeros"
+        self._assume(f"{schema.operation} into data", answer)
+        return result
 
     def on_meta(self, value: Any) -> Any:
         """Return an argument with every real tensor in it replaced by a `meta` twin."""

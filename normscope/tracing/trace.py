@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph, Origin
+from normscope.limits import Limits, is_about_size
 from normscope.tracing.autocast import autocast_known_on_meta
 from normscope.tracing.devices import LARGEST_RESULT
 from normscope.tracing.eager import running_eagerly
@@ -29,6 +30,7 @@ def trace_module(
     *,
     as_it_is: bool = False,
     largest: int = LARGEST_RESULT,
+    limits: Limits | None = None,
 ) -> Graph:
     """Run one forward pass of `module` and return its dataflow graph.
 
@@ -37,9 +39,11 @@ def trace_module(
     eval mode and without gradients, on `meta` or with real weights; its mode is restored. With
     `as_it_is` the pass has dropout and gradients as the caller has them: that of a training step.
     A value of more elements than `largest` stays without content, also under real weights.
-    Raises `NormscopeError` of kind `trace_failed` where the forward itself fails.
+    Raises `NormscopeError` of kind `trace_failed` where the forward itself fails, and `OverLimit`
+    where it takes more operations than `limits`.
     """
-    graph = _trace(module, inputs, positional, nullcontext() if as_it_is else None, largest)
+    mode = nullcontext() if as_it_is else None
+    graph = _trace(module, inputs, positional, mode, largest, limits)
     return replace(
         graph,
         unrun=graphs_of_unrun(module, graph.call_counts, _trace),
@@ -59,8 +63,9 @@ def _trace(
     positional: tuple[Any, ...],
     mode: AbstractContextManager[None] | None = None,
     largest: int = LARGEST_RESULT,
+    limits: Limits | None = None,
 ) -> Graph:
-    recorder = Recorder(largest)
+    recorder = Recorder(largest, limits)
     recorder.stack.enter("")
     _add_leaves(recorder, module, inputs, positional)
     with mode or _at_rest(module), running_eagerly(), autocast_known_on_meta():
@@ -71,11 +76,12 @@ def _trace(
                 recorder,
             ):
                 result = module(*positional, **inputs)
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise NormscopeError(
-                FailureKind.OUT_OF_MEMORY, f"the forward pass ran out of memory: {error}"
-            ) from error
         except Exception as error:
+            if is_about_size(error):
+                raise NormscopeError(
+                    FailureKind.OUT_OF_MEMORY,
+                    f"the forward pass ran out of memory: {_first_line(error)}",
+                ) from error
             raise NormscopeError(
                 FailureKind.TRACE_FAILED,
                 f"the forward pass failed: {type(error).__name__}: {_first_line(error)}",

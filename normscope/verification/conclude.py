@@ -60,7 +60,7 @@ def _conclusion(
     trunk = seen.trunk is Trunk.NORMALIZED or (seen.trunk is Trunk.ENDS and by_siblings)
     sites = {
         Site.BRANCH_INPUT: seen.entries.get(Response.UNCHANGED, 0) > 0,
-        Site.BRANCH_OUTPUT: seen.output,
+        Site.BRANCH_OUTPUT: seen.output or seen.partly,
         Site.TRUNK: trunk,
     }
     found = frozenset(site for site, holds in sites.items() if holds)
@@ -77,7 +77,7 @@ def _name(seen: ObservedBranch, sites: frozenset[Site]) -> Placement:
     if seen.remainder > EXACT or seen.entries.get(Response.UNCLEAR):
         return Placement.UNKNOWN
     normalized = seen.skip is Response.UNCHANGED and not seen.projected
-    if normalized or (Site.BRANCH_INPUT in sites and _some_read_x(seen)):
+    if normalized or seen.partly or (Site.BRANCH_INPUT in sites and _some_read_x(seen)):
         return Placement.OTHER
     return name_of_sites(sites)
 

@@ -71,10 +71,12 @@ def _shift(
 
 def _growth_within(branch: BranchReport, seen: ObservedBranch) -> Consequence:
     words = {True: "its output stays", False: "its output grows"}
+    normed = Site.BRANCH_OUTPUT in branch.sites
+    open_to_it = normed and branch.placement is Placement.OTHER
     return Consequence(
         intervention="3y for its y",
-        predicted=words[Site.BRANCH_OUTPUT in branch.sites],
-        observed=words[seen.output],
+        predicted=NOT_PREDICTED if open_to_it else words[normed],
+        observed=words[seen.output] + (", not for a part of y" if seen.partly else ""),
     )
 
 

@@ -43,6 +43,8 @@ class ObservedBranch:
     """The entries' answer to a shift of x; None where no norm stands before them."""
     output: bool
     """Whether its output is blind to the size of what it computed."""
+    partly: bool
+    """Whether it is blind to the size of a part of that, which a norm is said to end."""
     skip: Response
     """The skip's answer to growth of x along it."""
     projected: bool
@@ -61,18 +63,24 @@ class Behind:
     """Whether no further sum of the same list of blocks follows."""
 
 
-def watched_of(cuts: Cuts, behind: Behind) -> list[Edge | int]:
+def watched_of(cuts: Cuts, behind: Behind, ended: Sequence[int]) -> list[Edge | int]:
     """Return all that the baseline run has to give for one branch."""
     first = [*cuts.into_branch[:1], *cuts.into_skip[:1]]
     sums = [cuts.skip.reader, *behind.values]
     before = [waist for edge in cuts.entries for waist in cuts.before[edge]]
-    return [*first, *cuts.entries, *before, *cuts.waists, cuts.skip, _result(cuts), *sums]
+    return [*first, *cuts.entries, *before, *cuts.waists, *ended, cuts.skip, _result(cuts), *sums]
 
 
 def observe_branch(
-    subject: Subject, baseline: Values, cuts: Cuts, behind: Behind, *, projected: bool
+    subject: Subject,
+    baseline: Values,
+    cuts: Cuts,
+    behind: Behind,
+    *,
+    ended: Sequence[int],
+    projected: bool,
 ) -> ObservedBranch:
-    """Intervene at the cuts of one branch.
+    """Intervene at the cuts of one branch; `ended` are the inputs of the norms at its end.
 
     Raises `NormscopeError` where an edited run does not follow the traced one.
     """
@@ -84,16 +92,16 @@ def observe_branch(
     added_to = _behind_a_sum(subject, baseline, cuts, set(cuts.entries) - set(still))
     answers |= dict.fromkeys(added_to, Response.UNCHANGED)
     entries = [answers[edge] for edge in cuts.entries if answers[edge] is not Response.NOTHING]
+    output = _is_blind_to_one(
+        subject, baseline, cuts, [waist for waist in cuts.waists if waist != cuts.output]
+    )
     return ObservedBranch(
         entries={response: entries.count(response) for response in set(entries)},
         added_to=len(added_to),
         whole=answers[result],
         centred=_centred(subject, baseline, cuts, still),
-        output=any(
-            responses_to_growth(subject, baseline, [waist], [result])[result] is Response.UNCHANGED
-            for waist in cuts.waists
-            if waist != cuts.output
-        ),
+        output=output,
+        partly=not output and _is_blind_to_one(subject, baseline, cuts, ended),
         skip=_skip(subject, baseline, cuts),
         projected=projected,
         trunk=_trunk(subject, baseline, cuts, behind),
@@ -114,6 +122,16 @@ def seen_values(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
 
 def _result(cuts: Cuts) -> Edge | int:
     return cuts.branch if cuts.output == cuts.whole_branch else cuts.output
+
+
+def _is_blind_to_one(
+    subject: Subject, baseline: Values, cuts: Cuts, grown: Sequence[int]
+) -> bool:
+    result = _result(cuts)
+    return any(
+        responses_to_growth(subject, baseline, [value], [result])[result] is Response.UNCHANGED
+        for value in grown
+    )
 
 
 def _behind_a_sum(subject: Subject, baseline: Values, cuts: Cuts, changed: Set[Edge]) -> list[Edge]:

@@ -45,6 +45,8 @@ class _Prepared:
     placed: PlacedBranch
     cuts: Cuts
     behind: Behind
+    ended: tuple[int, ...]
+    """The inputs of the norms that are said to stand at its end."""
     projected: bool
 
 
@@ -81,7 +83,7 @@ def observe_model(subject: Subject, root: PlacedRoot) -> Iterator[SeenBranch]:
             prepared.append(_prepare(graph, placed, block, branch, inputs))
     if not prepared:
         return
-    everything = [item for one in prepared for item in watched_of(one.cuts, one.behind)]
+    everything = [item for one in prepared for item in watched_of(one.cuts, one.behind, one.ended)]
     baseline = _baseline(subject, Edit(watched=tuple(dict.fromkeys(everything))))
     for one in prepared:
         yield SeenBranch(block=one.block, placed=one.placed, seen=_observed(subject, baseline, one))
@@ -99,11 +101,18 @@ def _are_equal(first: torch.Tensor, second: torch.Tensor) -> bool:
 
 
 def _observed(subject: Subject, baseline: Values, one: _Prepared) -> ObservedBranch | str:
-    watched = watched_of(one.cuts, one.behind)
+    watched = watched_of(one.cuts, one.behind, one.ended)
     if not all(bool(baseline[item].isfinite().all()) for item in watched):
         return "its values in the copy are not finite"
     try:
-        return observe_branch(subject, baseline, one.cuts, one.behind, projected=one.projected)
+        return observe_branch(
+            subject,
+            baseline,
+            one.cuts,
+            one.behind,
+            ended=one.ended,
+            projected=one.projected,
+        )
     except NormscopeError as error:
         return error.message
 
@@ -152,6 +161,9 @@ def _prepare(
         placed=branch,
         cuts=cuts_of(graph, branch.branch, entering),
         behind=_behind(graph, placed, block, add.node, inputs),
+        ended=seen_values(
+            graph, [inputs[norm] for norm in branch.sites.get(Site.BRANCH_OUTPUT, ())]
+        ),
         projected=any(mixes(graph.nodes[index].operation) for index in beside),
     )
 

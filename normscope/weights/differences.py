@@ -4,22 +4,29 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from normscope.weights.effective import EffectiveValue
 from normscope.weights.report import ValueDifference
 
 
 def value_differences(
-    left: Mapping[str, torch.Tensor],
-    right: Mapping[str, torch.Tensor],
+    left: Mapping[str, EffectiveValue],
+    right: Mapping[str, EffectiveValue],
     pairs: Sequence[tuple[str, str]],
 ) -> tuple[ValueDifference, ...]:
     """Compare the pairs of parameters that both sides have in one shape.
 
-    The tensors are effective values in float64. NaN differs from everything, also from NaN.
+    Where one file holds w and the other 1 + w, the sum of the first is rounded as the other's was.
+    NaN differs from everything, also from NaN.
     """
     return tuple(
-        _difference(one, other, left[one], right[other])
+        _difference(
+            one,
+            other,
+            left[one].rounded_as(right[other]),
+            right[other].rounded_as(left[one]),
+        )
         for one, other in pairs
-        if one in left and other in right and left[one].shape == right[other].shape
+        if one in left and other in right and left[one].exact.shape == right[other].exact.shape
     )
 
 

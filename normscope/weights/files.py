@@ -1,6 +1,5 @@
 """Directory -> the files that hold the checkpoint's tensors; nothing of them is read."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -8,7 +7,10 @@ from typing import Any
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
+from normscope.files import TooDeepError, TooLongError, read_object
+from normscope.limits import Limits
 
+_DEEPEST = 100
 SINGLE = "model.safetensors"
 PICKLED = "pytorch_model.bin"
 
@@ -90,12 +92,11 @@ def _regular(target: str, path: Path) -> Path:
 def read_json(target: str, path: Path) -> Mapping[str, Any]:
     """Return the object that a file holds; raises `NormscopeError` of kind `corrupt`."""
     try:
-        content = json.loads(_regular(target, path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
+        return read_object(_regular(target, path), most=Limits().index_bytes, deepest=_DEEPEST)
+    except (TooLongError, TooDeepError) as error:
+        raise _bad(target, path, "is larger or deeper than any index") from error
+    except (ValueError, OSError) as error:
         raise _bad(target, path, f"cannot be read: {error}") from error
-    if not isinstance(content, dict):
-        raise _bad(target, path, "holds no JSON object")
-    return content
 
 
 def read_weight_map(target: str, index: Path) -> Mapping[str, str]:

@@ -1,18 +1,27 @@
 """A repository of the Hub -> its tensors: only headers and the values asked for are fetched."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import torch
+from torch import nn
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.hub import Repository, file_range, repository_file
 from normscope.weights.files import SINGLE, read_weight_map
-from normscope.weights.safetensors_folder import DTYPES, LENGTH_BYTES, read_object
-from normscope.weights.stored import Container, StoredTensor
+from normscope.weights.names import LoadedByName
+from normscope.weights.safetensors_folder import (
+    DTYPES,
+    LENGTH_BYTES,
+    TwiceError,
+    check_index,
+    read_object,
+)
+from normscope.weights.stored import Container, Renaming, StoredTensor
 
 _FIRST = 1 << 15
 """Bytes that are asked for at once: the whole header of most shards."""
@@ -37,22 +46,37 @@ class HubRepository:
 
     container = Container.SAFETENSORS
 
-    def __init__(self, repository: Repository, names: Sequence[str]) -> None:
+    def __init__(
+        self, repository: Repository, names: Sequence[str], listed: Mapping[str, str] | None = None
+    ) -> None:
         self.files = len(names)
         self.file_bytes = 0
         self.bytes_read = 0
+        self.stated_eps: tuple[float, ...] = ()
         self._repository = repository
         self._names = names
+        self._listed = listed
         self._places: dict[str, _Place] = {}
 
     def describe(self) -> Mapping[str, StoredTensor]:
-        """Return all tensors, from the header of each file."""
+        """Return all tensors; refuses one that is listed twice, and an index that lies."""
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             for places, size, read in threads.map(self._header, self._names):
-                self._places |= {place.tensor.name: place for place in places}
+                self._add(places)
                 self.file_bytes += size
                 self.bytes_read += read
-        return {name: place.tensor for name, place in self._places.items()}
+        found = {name: place.tensor for name, place in self._places.items()}
+        check_index(self._repository.target, self._listed, found)
+        return found
+
+    def _add(self, places: Iterable[_Place]) -> None:
+        for place in places:
+            tensor = place.tensor
+            known = self._places.setdefault(tensor.name, place).tensor
+            if known is not tensor:
+                raise self._damaged(
+                    tensor.file, f"it holds {tensor.name}, and so does {known.file}"
+                )
 
     def _header(self, name: str) -> tuple[list[_Place], int, int]:
         """Return the tensors of one file, its size, and how many bytes of it were fetched."""
@@ -69,11 +93,17 @@ class HubRepository:
         try:
             described = read_object(content[LENGTH_BYTES:end])
             places = list(_places(described, name, end))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except TwiceError as error:
+            raise self._damaged(name, f"it {error}") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise self._damaged(name, "its header cannot be read") from error
-        if any(not end <= place.start <= place.stop <= size for place in places):
-            raise self._damaged(name, "a tensor lies outside of it")
+        for wrong in _wrong(places, end, size):
+            raise self._damaged(name, wrong)
         return places, size, read
+
+    def renaming(self, module: nn.Module) -> Renaming:
+        """Return how transformers takes the tensors into `module`."""
+        return LoadedByName(module)
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
         """Yield the named tensors; those that lie close together come by one request."""
@@ -108,8 +138,8 @@ def open_repository(repository: Repository) -> HubRepository | None:
     """Return the repository's tensors; None where it has no safetensors files."""
     index = repository_file(repository, f"{SINGLE}.index.json")
     if index is not None:
-        names = sorted(set(read_weight_map(repository.target, index).values()))
-        return HubRepository(repository, names)
+        listed = read_weight_map(repository.target, index)
+        return HubRepository(repository, sorted(set(listed.values())), listed)
     if file_range(repository, SINGLE, 0, LENGTH_BYTES) is None:
         return None
     return HubRepository(repository, (SINGLE,))
@@ -130,6 +160,21 @@ def _places(described: Mapping[str, Any], name: str, data: int) -> Iterator[_Pla
             start=data + int(start),
             stop=data + int(stop),
         )
+
+
+def _wrong(places: Sequence[_Place], data: int, size: int) -> Iterator[str]:
+    """Yield what cannot be right of where the tensors of one file lie."""
+    for place in places:
+        name, dtype = place.tensor.name, getattr(torch, place.tensor.dtype, None)
+        if not data <= place.start <= place.stop <= size:
+            yield f"{name} lies outside of it"
+        elif isinstance(dtype, torch.dtype):
+            length = math.prod(place.tensor.shape) * dtype.itemsize
+            if length != place.stop - place.start:
+                yield f"the values of {name} do not fill its shape"
+    for one, other in pairwise(sorted(places, key=_order)):
+        if one.stop > other.start:
+            yield f"{one.tensor.name} and {other.tensor.name} overlap"
 
 
 def _order(place: _Place) -> tuple[str, int]:

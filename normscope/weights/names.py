@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import nn
 
-from normscope.weights.stored import StoredTensor
+from normscope.weights.quantized import quantized_tensors
+from normscope.weights.stored import Renaming, StoredTensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,43 +17,89 @@ class LoadedNames:
 
     source: Mapping[str, StoredTensor]
     """Parameter -> the stored tensor that becomes it."""
-    converted: frozenset[str]
-    """Parameters that are put together from several stored tensors, or from a part of one."""
+    tied: Mapping[str, str]
+    """Parameter -> the one that it is one tensor with, and that the files have in its place."""
     shapes: Mapping[str, tuple[int, ...]]
     """Of the module's parameters."""
     unexpected: tuple[str, ...]
     """Stored tensors that the module does not read, sorted."""
+    quantized: frozenset[str]
+    """Stored tensors beside those, which belong to quantized layers."""
+    renaming: Renaming
 
 
-def match_names(module: nn.Module, stored: Mapping[str, StoredTensor]) -> LoadedNames:
+def match_names(
+    module: nn.Module,
+    stored: Mapping[str, StoredTensor],
+    renaming: Renaming,
+    norms: Collection[str],
+) -> LoadedNames:
     """Rename each stored tensor as transformers would on loading, and look for its parameter.
 
-    The conversion mappings and the base model's prefix are transformers' own. Parameters that
-    share one tensor have one source.
+    Parameters that share one tensor have one source. `norms` are the parameters of norms, which no
+    method quantizes.
     """
-    rename = _renaming(module)
     expected = module.state_dict(keep_vars=True)
     source: dict[str, StoredTensor] = {}
-    converted: set[str] = set()
     unexpected: dict[str, str] = {}
     for name, tensor in sorted(stored.items()):
-        target, part = rename(name)
-        if target not in expected:
+        target = renaming.parameter(name)
+        if target in expected:
+            source[target] = tensor
+        else:
             unexpected[name] = target
-            continue
-        if part:
-            converted.add(target)
-        source[target] = tensor
-    for one, other in _tied(module):
-        if one not in source and other in source:
-            source[one] = source[other]
+    tied = {one: other for one, other in _tied(module) if one not in source and other in source}
     missed = _missed(module, unexpected.values())
+    unexpected = {name: target for name, target in unexpected.items() if target in missed}
+    quantized = quantized_tensors(module, unexpected, stored, norms)
     return LoadedNames(
-        source=source,
-        converted=frozenset(converted),
+        source=source | {one: source[other] for one, other in tied.items()},
+        tied=tied,
         shapes={name: tuple(value.shape) for name, value in expected.items()},
-        unexpected=tuple(name for name, target in unexpected.items() if target in missed),
+        unexpected=tuple(name for name in unexpected if name not in quantized),
+        quantized=quantized,
+        renaming=renaming,
     )
+
+
+class LoadedByName:
+    """How transformers takes tensors of its own names, and of older ones, into a module.
+
+    The conversion mappings and the base model's prefix are transformers' own.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        from transformers import PreTrainedModel
+        from transformers.conversion_mapping import get_model_conversion_mapping
+        from transformers.core_model_loading import WeightConverter, WeightRenaming
+
+        mapping: list[Any] = []
+        if isinstance(module, PreTrainedModel):
+            mapping = get_model_conversion_mapping(module)
+        self._renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
+        self._converters = [entry for entry in mapping if isinstance(entry, WeightConverter)]
+        self._prefix = getattr(module, "base_model_prefix", None)
+        self._expected = module.state_dict()
+        self._computed: set[str] = set()
+
+    def parameter(self, name: str) -> str:
+        """Return the parameter that a stored tensor becomes, or becomes a part of."""
+        from transformers.core_model_loading import rename_source_key
+
+        target, pattern = rename_source_key(
+            name, self._renamings, self._converters, self._prefix, self._expected
+        )
+        if target not in self._expected and name in self._expected:
+            # It had its name already; only the prefix may be needed.
+            target, pattern = rename_source_key(name, [], [], self._prefix, self._expected)
+        if pattern is not None:
+            self._computed.add(name)
+        return str(target)
+
+    def added(self, tensor: StoredTensor) -> float | None:
+        """Return 0 for a copy, None for what is put together from several tensors or parts."""
+        self.parameter(tensor.name)
+        return None if tensor.name in self._computed else 0.0
 
 
 def _missed(module: nn.Module, names: Iterable[str]) -> Collection[str]:
@@ -63,28 +110,6 @@ def _missed(module: nn.Module, names: Iterable[str]) -> Collection[str]:
         adjust(found)
     missed: set[str] = found.unexpected_keys
     return missed
-
-
-def _renaming(module: nn.Module) -> Any:
-    """Return the function from a stored name to (parameter, whether a conversion makes it)."""
-    from transformers import PreTrainedModel
-    from transformers.conversion_mapping import get_model_conversion_mapping
-    from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
-
-    mapping = get_model_conversion_mapping(module) if isinstance(module, PreTrainedModel) else []
-    renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
-    converters = [entry for entry in mapping if isinstance(entry, WeightConverter)]
-    prefix = getattr(module, "base_model_prefix", None)
-    expected = module.state_dict()
-
-    def rename(name: str) -> tuple[str, bool]:
-        target, pattern = rename_source_key(name, renamings, converters, prefix, expected)
-        if target not in expected and name in expected:
-            # It had its name already; only the prefix may be needed.
-            target, pattern = rename_source_key(name, [], [], prefix, expected)
-        return target, pattern is not None
-
-    return rename
 
 
 def _tied(module: nn.Module) -> Iterator[tuple[str, str]]:

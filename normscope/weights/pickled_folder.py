@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.weights.files import WeightFiles
-from normscope.weights.stored import Container, StoredTensor
+from normscope.weights.names import LoadedByName
+from normscope.weights.stored import Container, Renaming, StoredTensor
 
 
 class PickledFolder:
@@ -24,6 +26,7 @@ class PickledFolder:
         self.files = len(files.paths)
         self.file_bytes = sum(path.stat().st_size for path in files.paths)
         self.bytes_read = 0
+        self.stated_eps: tuple[float, ...] = ()
         self._target = target
         self._files = files
         self._places: dict[str, Path] = {}
@@ -41,6 +44,10 @@ class PickledFolder:
                 )
                 self._places[name] = path
         return found
+
+    def renaming(self, module: nn.Module) -> Renaming:
+        """Return how transformers takes the tensors into `module`."""
+        return LoadedByName(module)
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
         """Yield the named tensors, a file at a time."""

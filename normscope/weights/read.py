@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import torch
 from torch import nn
 
+from normscope.weights.effective import EffectiveValue
 from normscope.weights.gains import describe_values
 from normscope.weights.names import LoadedNames, match_names
 from normscope.weights.report import (
@@ -29,7 +29,7 @@ def read_weights(
     At `headers` no value is read, at `norms` those of the norms alone. Raises `NormscopeError` of
     kind `corrupt` for bad files.
     """
-    names = match_names(module, source.describe())
+    names = _matched(source, module, wanted)
     parameters = tuple(_held(parameter, names) for parameter in wanted)
     if level is WeightsLevel.NORMS:
         parameters = _with_values(source, parameters, wanted)
@@ -41,28 +41,36 @@ def read_weights(
         bytes_read=source.bytes_read,
         parameters=parameters,
         unexpected=names.unexpected,
+        quantized=len(names.quantized),
+        stated_eps=source.stated_eps,
     )
 
 
 def read_norm_values(
     source: TensorSource, module: nn.Module, wanted: Sequence[WantedParameter]
-) -> Mapping[str, torch.Tensor]:
-    """Return the effective values (w, or 1 + w) of the norms' parameters in float64, by name.
+) -> Mapping[str, EffectiveValue]:
+    """Return the effective values (w, or 1 + w) of the norms' parameters, by name.
 
     Those that are missing, of another shape or computed on loading are left out. Raises as
     `read_weights`.
     """
-    names = match_names(module, source.describe())
-    known = {
-        parameter: stored.stored_name
-        for parameter in wanted
-        if (stored := _held(parameter, names)).stored_name is not None and _is_copied(stored)
-    }
-    values = dict(source.read(known.values()))
+    names = _matched(source, module, wanted)
+    held = [(_held(parameter, names), parameter.offset) for parameter in wanted]
+    known = [(item, offset) for item, offset in held if _is_copied(item)]
+    values = dict(source.read(item.stored_name for item, _ in known if item.stored_name))
     return {
-        parameter.name: values[stored].double() + parameter.offset
-        for parameter, stored in known.items()
+        item.name: EffectiveValue.of(values[item.stored_name], offset=offset, added=item.added)
+        for item, offset in known
+        if item.stored_name is not None
     }
+
+
+def _matched(
+    source: TensorSource, module: nn.Module, wanted: Sequence[WantedParameter]
+) -> LoadedNames:
+    stored = source.describe()
+    norms = [parameter.name for parameter in wanted]
+    return match_names(module, stored, source.renaming(module), norms)
 
 
 def _is_copied(parameter: StoredParameter) -> bool:
@@ -71,6 +79,7 @@ def _is_copied(parameter: StoredParameter) -> bool:
 
 def _held(parameter: WantedParameter, names: LoadedNames) -> StoredParameter:
     tensor = names.source.get(parameter.name)
+    shape = names.shapes.get(parameter.name)
     if tensor is None:
         return StoredParameter(
             name=parameter.name,
@@ -79,10 +88,11 @@ def _held(parameter: WantedParameter, names: LoadedNames) -> StoredParameter:
             file=None,
             dtype=None,
             shape=None,
+            model_shape=shape,
             problem=ParameterProblem.MISSING,
         )
-    converted = parameter.name in names.converted
-    fits = converted or tensor.shape == names.shapes[parameter.name]
+    added = names.renaming.added(tensor)
+    fits = added is None or tensor.shape == shape
     return StoredParameter(
         name=parameter.name,
         is_gain=parameter.is_gain,
@@ -90,8 +100,11 @@ def _held(parameter: WantedParameter, names: LoadedNames) -> StoredParameter:
         file=tensor.file,
         dtype=tensor.dtype,
         shape=tensor.shape,
+        model_shape=shape,
         problem=None if fits else ParameterProblem.SHAPE,
-        converted=converted,
+        converted=added is None,
+        added=added or 0.0,
+        tied_to=names.tied.get(parameter.name),
     )
 
 
@@ -105,7 +118,9 @@ def _with_values(
     return tuple(
         replace(
             parameter,
-            values=describe_values(values[parameter.stored_name], offset=want.offset)
+            values=describe_values(
+                values[parameter.stored_name], offset=want.offset - parameter.added
+            )
             if parameter.stored_name in values and _is_copied(parameter)
             else None,
         )

@@ -51,7 +51,7 @@ class ValueFacts:
     largest_channel: int | None
     """Where the largest effective magnitude stands."""
     offset: float
-    """1 where the norm multiplies by 1 + w, else 0: what makes a stored value effective."""
+    """What makes a stored value effective: 1 where it is w and the norm multiplies by 1 + w."""
     lost_in_bfloat16: int
     """Channels with w other than 0 whose 1 + w is 1 in bfloat16; 0 for a plain gain."""
     bfloat16_error: float
@@ -75,16 +75,22 @@ class StoredParameter:
     file: str | None
     dtype: str | None
     shape: tuple[int, ...] | None
+    model_shape: tuple[int, ...] | None = None
+    """Of the module's own parameter."""
     problem: ParameterProblem | None = None
     converted: bool = False
     """Whether transformers computes it from the stored tensor instead of copying it."""
+    added: float = 0.0
+    """How much more than the parameter the file holds: 1 where it holds 1 + w for w."""
+    tied_to: str | None = None
+    """The parameter under whose name it is stored, where two are one tensor."""
     values: ValueFacts | None = None
     """None unless the values were read."""
 
     @property
     def renamed(self) -> bool:
-        """Whether the file has it under another name."""
-        return self.stored_name is not None and self.stored_name != self.name
+        """Whether the file has it under another name, and not under that of a tied one."""
+        return self.stored_name not in (None, self.name) and self.tied_to is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +108,10 @@ class WeightsReport:
     parameters: tuple[StoredParameter, ...]
     unexpected: tuple[str, ...] = ()
     """Stored tensors that the module does not read."""
+    quantized: int = 0
+    """Those of them that belong to quantized layers: packed values and scales; not listed."""
+    stated_eps: tuple[float, ...] = ()
+    """The eps of norms that the files' own metadata names; most formats name none."""
     warnings: tuple[str, ...] = ()
 
 

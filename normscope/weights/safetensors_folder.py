@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
+from torch import nn
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.weights.files import WeightFiles
-from normscope.weights.stored import Container, StoredTensor
+from normscope.weights.names import LoadedByName
+from normscope.weights.stored import Container, Renaming, StoredTensor
 
 LENGTH_BYTES = 8
 """Bytes of the header's length, little-endian, at the start of a safetensors file."""
@@ -43,6 +45,7 @@ class SafetensorsFolder:
         self.files = len(files.paths)
         self.file_bytes = sum(path.stat().st_size for path in files.paths)
         self.bytes_read = 0
+        self.stated_eps: tuple[float, ...] = ()
         self._target = target
         self._files = files
         self._places: dict[str, Path] = {}
@@ -58,8 +61,12 @@ class SafetensorsFolder:
                     raise _corrupt(self._target, path, f"holds {tensor.name}, and so does {first}")
                 found[tensor.name] = tensor
                 self._places[tensor.name] = path
-        _check_index(self._target, self._files.listed, found)
+        check_index(self._target, self._files.listed, found)
         return found
+
+    def renaming(self, module: nn.Module) -> Renaming:
+        """Return how transformers takes the tensors into `module`."""
+        return LoadedByName(module)
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
         """Yield the named tensors, a file at a time."""
@@ -130,9 +137,10 @@ def _described(target: str, path: Path) -> Iterator[StoredTensor]:
         raise _damaged(target, path, error) from error
 
 
-def _check_index(
+def check_index(
     target: str, listed: Mapping[str, str] | None, tensors: Mapping[str, StoredTensor]
 ) -> None:
+    """Refuse an index that names a tensor which no file holds."""
     for name, file in (listed or {}).items():
         if name not in tensors:
             raise NormscopeError(

@@ -1,5 +1,7 @@
 """Checkpoint -> where its tensors can be got at."""
 
+from pathlib import Path
+
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.hub import Repository
 from normscope.weights.files import find_pickled_files, find_weight_files
@@ -15,18 +17,27 @@ def open_source(
 
     Pickled files are only opened with `pickled`: even a careful loader reads a stranger's program.
     The Hub is only asked with `remote`.
-    Raises `NormscopeError` of kind `corrupt` for an index that cannot be right.
+    Raises `NormscopeError` of kind `corrupt` for an index that cannot be right, and
+    `missing_dependency` for a GGUF file without the package gguf.
     """
     if checkpoint.repository is not None:
         return _remote(checkpoint) if remote else None
+    if checkpoint.weights_file is not None:
+        return _gguf(checkpoint.target, checkpoint.weights_file)
     directory = checkpoint.directory
-    if directory is None or checkpoint.kind in {CheckpointKind.CONFIG_FILE, CheckpointKind.GGUF}:
-        return None  # a config.json is the config alone; what lies beside a GGUF file is another's
+    if directory is None or checkpoint.kind is CheckpointKind.CONFIG_FILE:
+        return None  # a config.json is the config alone
     files = find_weight_files(checkpoint.target, directory)
     if files.paths:
         return SafetensorsFolder(checkpoint.target, files)
     files = find_pickled_files(checkpoint.target, directory)
     return PickledFolder(checkpoint.target, files) if pickled and files.paths else None
+
+
+def _gguf(target: str, path: Path) -> TensorSource:
+    from normscope.weights.gguf_file import GgufFile
+
+    return GgufFile(target, path)
 
 
 def _remote(checkpoint: Checkpoint) -> TensorSource | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # rendering a report must not bring in torch
     import torch
+    from torch import nn
 
 
 class Container(StrEnum):
@@ -29,6 +30,19 @@ class StoredTensor:
     """Name of the file."""
 
 
+class Renaming(Protocol):
+    """What becomes of stored tensors on loading."""
+
+    def parameter(self, name: str) -> str:
+        """Return the parameter that a stored tensor becomes, or becomes a part of."""
+
+    def added(self, tensor: StoredTensor) -> float | None:
+        """Return how much more the file holds than the parameter: 0 for a copy.
+
+        None where the parameter is computed in another way.
+        """
+
+
 class TensorSource(Protocol):
     """The tensors of one checkpoint, wherever they lie."""
 
@@ -38,12 +52,17 @@ class TensorSource(Protocol):
     """Size of all weight files."""
     bytes_read: int
     """How much of them was asked for so far."""
+    stated_eps: tuple[float, ...]
+    """The eps of norms that the files themselves name, once described; most formats name none."""
 
     def describe(self) -> Mapping[str, StoredTensor]:
         """Return all tensors by name; their values are not read.
 
         Raises `NormscopeError` of kind `corrupt` for damaged files.
         """
+
+    def renaming(self, module: "nn.Module") -> Renaming:
+        """Return how the tensors, once described, are taken into `module`."""
 
     def read(self, names: Iterable[str]) -> "Iterator[tuple[str, torch.Tensor]]":
         """Yield the named tensors with their values, and read nothing else."""

@@ -47,6 +47,9 @@ MAIN = "from normscope.cli.app import main; main()"
         (["inspect", "type:bert", "--format", "yaml"], 2),
         (["inspect", "type:bert", "--output", "."], 2),
         (["inspect", "type:bert", "--explain", "x", "--format", "json"], 2),
+        (["report", "--help"], 0),
+        (["report"], 2),
+        (["report", "no-such-file"], 2),
     ],
 )
 def test_no_torch_before_a_target_is_asked_for(arguments: list[str], status: int) -> None:

@@ -103,14 +103,16 @@ def test_what_is_wrong_is_said_in_words(changed):
     shown = " ".join(run(changed(broken), "--weights", "norms").stdout.split())
     assert "missing from the weights, and filled with fresh values on loading: model.norm" in shown
     assert "another shape than the model has: model.layers.0.input_layernorm.weight" in shown
-    assert "a gain of zero switches off in model.layers.1.input_layernorm.weight" in shown
-    assert "NaN or infinite values in model.layers.2.input_layernorm.weight" in shown
+    assert "a gain of zero in every channel: model.layers.1.input_layernorm.weight" in shown
+    assert "NaN or infinite values: model.layers.2.input_layernorm.weight" in shown
+    constant = "a gain of 1 in every channel, as before training"
+    assert f"{constant}: model.layers.0-2.post_attention_layernorm.weight" in shown
     assert "1 stored tensor that the model does not read: model.extra_norm.weight" in shown
 
 
 def test_a_clean_checkpoint_has_none_of_these_remarks(checkpoint):
     shown = " ".join(run(checkpoint, "--weights", "norms").stdout.split())
-    for words in ("missing", "another shape", "switches off", "NaN", "does not read", "renamed"):
+    for words in ("missing", "another shape", "zero", "NaN", "does not read", "renamed", "centred"):
         assert words not in shown
 
 

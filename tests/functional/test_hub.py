@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import struct
 
 import huggingface_hub
 import pytest
@@ -22,6 +23,7 @@ SHAPE = {
     "num_attention_heads": 2,
 }
 NORM_BYTES = 13 * 64 * 4
+ONE = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 SECRET = "hf_secretsecretsecret"
 
 
@@ -116,6 +118,17 @@ class TestWhatIsFetched:
         hub.log.clear()
         assert json.loads(run("org/name").stdout)["blocks"]
         assert hub.log == []
+
+    @pytest.mark.parametrize("target", ["org/name", "org/name@main"])
+    def test_the_revision_is_the_commit(self, hub, target):
+        for cache in ((), ("--no-cache",)):
+            assert json.loads(run(target, *cache).stdout)["model"]["revision"] == COMMIT
+        shown = CliRunner().invoke(app, ["inspect", target]).stdout.splitlines()[0]
+        assert COMMIT[:12] in shown
+        assert COMMIT not in shown
+
+    def test_what_is_no_repository_has_no_revision(self, saved):
+        assert json.loads(run(str(saved)).stdout)["model"]["revision"] is None
 
     def test_ranges_are_of_the_commit_that_the_config_is_of(self, hub):
         run("org/name", "--weights", "headers")
@@ -252,10 +265,57 @@ class TestBadConnections:
         assert found["kind"] == "corrupt"
         assert "other bytes" in found["message"]
 
-    def test_a_damaged_header(self, hub, saved, tmp_path):
+    def damaged(self, hub, saved, folder, header, data=b""):
+        """Serve the repository with other bytes in place of a shard, and return the failure."""
+        shutil.copytree(saved, folder)
+        text = header if isinstance(header, bytes) else json.dumps(header).encode()
+        content = struct.pack("<Q", len(text)) + text + data
+        (folder / self.shard(saved)).write_bytes(content)
+        hub.folders["org/bad"] = folder
+        found = failure("org/bad", "--weights", "norms")
+        assert found["kind"] == "corrupt"
+        assert self.shard(saved) in found["message"]
+        return found["message"]
+
+    def test_a_header_longer_than_the_file(self, hub, saved, tmp_path):
         shutil.copytree(saved, tmp_path / "bad")
         (tmp_path / "bad" / self.shard(saved)).write_bytes(b"\xff" * 64)
         hub.folders["org/bad"] = tmp_path / "bad"
         found = failure("org/bad", "--weights", "headers")
         assert found["kind"] == "corrupt"
         assert "longer than the file" in found["message"]
+
+    @pytest.mark.parametrize(
+        ("header", "words"),
+        [
+            (b"no json", "cannot be read"),
+            (b'["a"]', "cannot be read"),
+            ({"a": {"dtype": "F32"}}, "cannot be read"),
+            ({"a": 3}, "cannot be read"),
+            ({"a": ONE | {"data_offsets": [0, 80]}}, "a lies outside of it"),
+            ({"a": ONE | {"data_offsets": [-8, 0]}}, "a lies outside of it"),
+            ({"a": ONE | {"shape": [3]}}, "the values of a do not fill its shape"),
+            ({"a": ONE, "b": ONE | {"data_offsets": [4, 12]}}, "a and b overlap"),
+            (f'{{"a": {json.dumps(ONE)}, "a": {json.dumps(ONE)}}}'.encode(), "lists a twice"),
+            ({"model.norm.weight": ONE}, "holds model.norm.weight, and so does"),
+        ],
+    )
+    def test_a_damaged_header(self, hub, saved, tmp_path, header, words):
+        assert words in self.damaged(hub, saved, tmp_path / "bad", header, b"\0" * 16)
+
+    def test_an_index_that_lies_of_a_tensor(self, hub, saved, tmp_path):
+        shutil.copytree(saved, tmp_path / "bad")
+        path = tmp_path / "bad" / "model.safetensors.index.json"
+        index = json.loads(path.read_text())
+        index["weight_map"]["more.weight"] = self.shard(saved)
+        path.write_text(json.dumps(index))
+        hub.folders["org/bad"] = tmp_path / "bad"
+        found = failure("org/bad", "--weights", "headers")
+        assert (found["kind"], "places more.weight" in found["message"]) == ("corrupt", True)
+
+    def test_an_index_that_names_a_missing_shard(self, hub, saved, tmp_path):
+        shutil.copytree(saved, tmp_path / "bad")
+        (tmp_path / "bad" / self.shard(saved)).unlink()
+        hub.folders["org/bad"] = tmp_path / "bad"
+        found = failure("org/bad", "--weights", "headers")
+        assert (found["kind"], "missing from the repo" in found["message"]) == ("corrupt", True)

@@ -12,7 +12,8 @@ import pytest
 import normscope.cache.key as key_module
 from golden.inspections import bert, llama
 from normscope.cache import cache_key, keep_inspection, recall_inspection
-from normscope.cache.code import code_digest
+from normscope.cache.code import code_digest, tree_digest
+from normscope.cache.steady import code_stays
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.graph import Graph, Node, Source
 
@@ -103,6 +104,27 @@ class TestKey:
         assert key(trust_remote_code=True) == key()
 
 
+class TestSteadyCode:
+    def test_a_run_looks_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.syspath_prepend(str(tmp_path))
+        with code_stays():
+            before = key()
+            (tmp_path / "timm-1.0.dist-info").mkdir()
+            with code_stays():
+                assert key() == before
+            assert key() == before
+        assert key() != before
+
+    def test_what_was_seen_is_forgotten_after_an_error(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.py"
+        file.write_text("a")
+        before = code_digest([tmp_path])
+        with pytest.raises(FileNotFoundError), code_stays():
+            code_digest([tmp_path, tmp_path / "gone"])
+        file.write_text("aa")
+        assert code_digest([tmp_path]) != before
+
+
 class TestEntries:
     def test_an_answer_comes_back_whole(self, folder: Path, graph: Graph) -> None:
         assert recall_inspection("k") is None
@@ -141,7 +163,8 @@ class TestEntries:
     def test_an_entry_of_another_schema_is_no_entry(self, folder: Path, graph: Graph) -> None:
         keep_inspection("k", bert(), [graph])
         entry = json.loads((folder / "k.json").read_text())
-        (folder / "k.json").write_text(json.dumps({**entry, "schema": "normscope.cache/0"}))
+        entry["stamp"]["schema"] = "normscope.cache/0"
+        (folder / "k.json").write_text(json.dumps(entry))
         assert recall_inspection("k") is None
 
     def test_a_folder_that_cannot_be_is_no_error(
@@ -183,6 +206,12 @@ class TestEntries:
 
 
 class TestCode:
+    def test_a_tree_counts_what_lies_below(self, tmp_path: Path) -> None:
+        (tmp_path / "models" / "new").mkdir(parents=True)
+        before = tree_digest(tmp_path)
+        (tmp_path / "models" / "new" / "modeling.py").write_text("x")
+        assert tree_digest(tmp_path) != before
+
     def test_the_digest_changes_with_a_files_time(self, tmp_path: Path) -> None:
         file = tmp_path / "a.py"
         file.write_text("a")

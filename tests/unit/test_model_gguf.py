@@ -165,5 +165,6 @@ def test_nothing_is_printed(llama: Path, capfd: pytest.CaptureFixture[str]) -> N
 def test_weights_that_lie_beside_the_file_are_not_taken_for_its_own(llama: Path) -> None:
     (llama.parent / "model.safetensors").write_bytes(b"of another model")
     found = inspected(llama)
-    assert found.weights == "none"
+    assert found.stored is not None
+    assert found.stored.container == "gguf"
     assert found.warnings == ()

@@ -1,6 +1,7 @@
 """Checkpoint + module -> its norms' parameters as stored."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -10,10 +11,14 @@ from safetensors.torch import load_file, save_file
 from normscope.checkpoint import resolve_checkpoint
 from normscope.comparison import norm_parameters
 from normscope.model import build_on_meta
-from normscope.pipeline import inspect_checkpoint
+from normscope.pipeline import inspect_checkpoint, inspect_module
+from normscope.render.stored_remarks import stored_remarks
+from normscope.weights.files import find_weight_files
 from normscope.weights.gains import describe_values
+from normscope.weights.judgements import stored_problems
 from normscope.weights.read import read_norm_values, read_weights
 from normscope.weights.report import ParameterProblem, WeightsLevel
+from normscope.weights.safetensors_folder import SafetensorsFolder
 from normscope.weights.source import open_source
 
 SMALL = {
@@ -130,7 +135,7 @@ def test_the_offset_of_a_gain_is_part_of_its_effective_value(tmp_path):
     wanted = norm_parameters(inspect_checkpoint(str(folder)))
     values = read_norm_values(open_source(checkpoint), build_on_meta(checkpoint).module, wanted)
     stored = load_file(folder / "model.safetensors")["model.norm.weight"]
-    assert torch.equal(values["model.norm.weight"], stored.double() + 1)
+    assert torch.equal(values["model.norm.weight"].exact, stored.double() + 1)
 
 
 def test_experts_that_are_joined_on_loading_hide_no_norm(tmp_path):
@@ -170,3 +175,46 @@ class TestValues:
 
     def test_a_scalar_gain(self):
         assert describe_values(torch.tensor(2.0)).mean == 2.0
+
+
+class TwoNames(torch.nn.Module):
+    """Two norms that share a gain, which a file holds once."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.LayerNorm(8)
+        self.second = torch.nn.LayerNorm(8)
+        self.middle = torch.nn.Linear(8, 8)
+        self.second.weight = self.first.weight
+
+    def forward(self, x):
+        return self.second(x + self.middle(self.first(x)))
+
+
+@pytest.mark.parametrize("kept", ["first", "second"])
+def test_tied_parameters_are_stored_once_and_none_is_missing(tmp_path, kept):
+    module = TwoNames()
+    other = {"first": "second", "second": "first"}[kept]
+    with torch.no_grad():
+        module.first.weight.normal_(1.0, 0.1)
+        for norm in (module.first, module.second):
+            norm.bias.normal_()
+    tensors = {k: v.clone() for k, v in module.state_dict().items() if k != f"{other}.weight"}
+    save_file(tensors, tmp_path / "model.safetensors")
+    inspection = inspect_module(module, torch.randn(1, 3, 8))
+    assert {norm.name for norm in inspection.norms} == {"first", "second"}
+    source = SafetensorsFolder("here", find_weight_files("here", tmp_path))
+    report = read_weights(source, module, norm_parameters(inspection), WeightsLevel.NORMS)
+    assert {item.problem for item in report.parameters} == {None}
+    gain = parameter(report, "first.weight")
+    assert gain.stored_name == f"{kept}.weight"
+    assert gain.tied_to == (None if kept == "first" else "second.weight")
+    assert not gain.renamed
+    assert not list(stored_problems(report))
+    remarks = list(stored_remarks(replace(inspection, stored=report)))
+    assert remarks == ["first.weight is one parameter of first and second"]
+
+
+def test_the_remark_on_tied_parameters_is_not_made_of_others(bert):
+    inspection = replace(inspect_checkpoint(str(bert)), stored=report_of(bert))
+    assert not [remark for remark in stored_remarks(inspection) if "one parameter" in remark]

@@ -4,30 +4,44 @@ from collections.abc import Iterator
 
 from normscope.audit.findings import Observation, Severity
 from normscope.audit.rule import Rule, Subject
-from normscope.inspection import Placement
+from normscope.audit.stacks import blocks_of, reads_normalized
+from normscope.inspection import BlockReport, BranchReport, Placement
 
 
 def check(subject: Subject) -> Iterator[Observation]:
     """Find branches without a norm at any site, beside others of the stack that have one."""
     for stack in subject.inspection.stacks:
-        blocks = [block for block in subject.inspection.blocks if block.stack == stack.path]
-        branches = [(block, branch) for block in blocks for branch in block.branches]
-        if all(branch.placement is Placement.NO_NORM for _, branch in branches):
+        branches = [
+            (block, branch)
+            for block in blocks_of(subject.inspection, stack)
+            for branch in block.branches
+        ]
+        if not any(any(branch.norms.values()) for _, branch in branches):
             continue
         for block, branch in branches:
             if branch.placement is Placement.NO_NORM and not any(branch.norms.values()):
-                yield Observation(
-                    where=block.path,
-                    message=f"the {branch.kind.value} branch has no norm: {branch.formula}",
-                    found=f"{branch.kind.value} without norm",
-                    expected="a norm as in the other branches",
-                    block=block,
-                )
+                fed = branch is block.branches[0] and reads_normalized(subject.inspection, block)
+                yield _without_norm(block, branch, fed=fed)
+
+
+def _without_norm(block: BlockReport, branch: BranchReport, *, fed: bool) -> Observation:
+    but = ", but what it reads is normalized before the stack" if fed else ""
+    return Observation(
+        where=block.path,
+        message=f"its {branch.kind.value} branch has no norm: {branch.formula}{but}",
+        found=f"{branch.kind.value} without a norm",
+        expected="a norm, as in other branches of the stack",
+        severity=Severity.NOTE if fed else None,
+        block=block,
+    )
 
 
 RULE = Rule(
     code="NS103",
     title="branch without a norm",
+    what="Looks for branches with no norm before them, in them, behind them or on the stream, in "
+    "stacks whose other branches have one. A note where the branch reads a norm before the stack "
+    "(ModernBERT's first attention reads the embedding norm).",
     severity=Severity.WARNING,
     why="A branch that reads and writes the stream un-normalized beside normalized ones is often "
     "a norm that was forgotten, or lost in a rewrite.",

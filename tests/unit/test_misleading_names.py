@@ -1,7 +1,7 @@
 import pytest
 
+from normscope.audit.misleading_names import contradiction
 from normscope.inspection import BranchKind, Role
-from normscope.render.misleading_names import contradiction
 
 MLP, ATTENTION = BranchKind.MLP, BranchKind.ATTENTION
 

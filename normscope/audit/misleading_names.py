@@ -1,4 +1,4 @@
-"""Where a module's name says another thing than the dataflow: for display, never for a verdict."""
+"""Where a norm's name says another thing than the dataflow: never a ground for a verdict."""
 
 import re
 

@@ -1,0 +1,116 @@
+"""AuditReport -> what its targets share: one group for what is said alike of many."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from normscope.audit.findings import Finding, Severity
+from normscope.audit.report import AuditedTarget, AuditReport
+from normscope.errors import FailureKind
+
+_LONGEST_NUMBER = 10
+"""Digits beyond which a part of a name is no number of a block."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingGroup:
+    """The same finding at the same place of one target or of many."""
+
+    code: str
+    severity: Severity
+    where: str
+    """The place, with `*` for the numbers of blocks; "" for the model."""
+    message: str
+    findings: tuple[Finding, ...]
+    """In the order of the targets."""
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Each target once."""
+        return tuple(dict.fromkeys(finding.target for finding in self.findings))
+
+    @property
+    def places(self) -> int:
+        """How many places of all targets."""
+        return sum(len(finding.places) for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureGroup:
+    """Targets that failed in one way and have one hint."""
+
+    kind: FailureKind
+    hint: str
+    targets: tuple[AuditedTarget, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncheckedGroup:
+    """Rules that were not checked for one reason, in as many targets."""
+
+    codes: tuple[str, ...]
+    """Sorted."""
+    reason: str
+    targets: int
+
+
+def grouped_findings(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
+    """Return the groups: the worst first, then by code, then those of most targets."""
+    alike: dict[tuple[str, Severity, str, str], list[Finding]] = {}
+    for found in findings:
+        alike.setdefault((found.code, found.severity, found.where, found.message), []).append(found)
+    groups = [
+        FindingGroup(
+            code=code, severity=severity, where=where, message=message, findings=tuple(members)
+        )
+        for (code, severity, where, message), members in alike.items()
+    ]
+    return tuple(sorted(groups, key=_order))
+
+
+def _order(group: FindingGroup) -> tuple[int, str, int]:
+    return (-group.severity.rank, group.code, -len(group.findings))
+
+
+def grouped_failures(report: AuditReport) -> tuple[FailureGroup, ...]:
+    """Return the targets without an answer, in order of the first of each group."""
+    alike: dict[tuple[FailureKind, str], list[AuditedTarget]] = {}
+    for target in report.targets:
+        if target.failure is not None:
+            alike.setdefault((target.failure.kind, target.failure.hint), []).append(target)
+    return tuple(
+        FailureGroup(kind=kind, hint=hint, targets=tuple(targets))
+        for (kind, hint), targets in alike.items()
+    )
+
+
+def grouped_unchecked(report: AuditReport) -> tuple[UncheckedGroup, ...]:
+    """Return the rules that were not checked, by reason, in order of first appearance."""
+    counts: dict[tuple[str, str], int] = {}
+    for target in report.targets:
+        for one in target.unchecked:
+            key = (one.reason, one.code)
+            counts[key] = counts.get(key, 0) + 1
+    alike: dict[tuple[str, int], list[str]] = {}
+    for (reason, code), count in counts.items():
+        alike.setdefault((reason, count), []).append(code)
+    return tuple(
+        UncheckedGroup(codes=tuple(sorted(codes)), reason=reason, targets=count)
+        for (reason, count), codes in alike.items()
+    )
+
+
+def block_numbers(finding: Finding) -> tuple[int, ...]:
+    """Return the numbers of the blocks that `*` stands for; none where that cannot be told."""
+    before, star, after = finding.where.partition("*")
+    if not star:
+        return ()
+    numbers = [
+        place[len(before) : len(place) - len(after)]
+        for place in finding.places
+        if place.startswith(before) and place.endswith(after)
+    ]
+    told = len(numbers) == len(finding.places) and all(
+        number.isascii() and number.isdecimal() and len(number) < _LONGEST_NUMBER
+        for number in numbers
+    )
+    return tuple(int(number) for number in numbers) if told else ()

@@ -1,0 +1,200 @@
+"""`normscope audit` as a process: interrupts, closed pipes, workers that die, and no torch early."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+FACTORIES = """
+import os, signal, sys, time
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.linear = nn.LayerNorm(8), nn.Linear(8, 8)
+    def forward(self, x):
+        return x + self.linear(self.norm(x))
+
+def model():
+    return nn.Sequential(Block(), Block()), (torch.zeros(1, 3, 8),)
+
+def waits():
+    print("waiting", os.getpid(), file=sys.stderr, flush=True)
+    time.sleep(120)
+
+def grows():
+    held = []
+    while len(held) < 40:
+        held.append(b"x" * 50_000_000)
+        time.sleep(0.02)
+    return model()
+
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def gone():
+    os._exit(7)
+
+def loud():
+    os.write(1, b"native words")
+    print("words")
+    return model()
+"""
+GOOD, WAITS, GROWS, KILLED, GONE, LOUD = (
+    f"py:audited_factories:{name}" for name in ("model", "waits", "grows", "killed", "gone", "loud")
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "factories").mkdir()
+    (tmp_path / "factories" / "audited_factories.py").write_text(FACTORIES)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    path = os.pathsep.join((str(tmp_path / "factories"), *sys.path))
+    monkeypatch.setenv("PYTHONPATH", path)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "normscope", "audit", *arguments]
+
+
+def begun(*arguments: str) -> "tuple[subprocess.Popen[str], int]":
+    """Start an audit and wait until a target is being worked on; return it and the worker."""
+    process = subprocess.Popen(
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    return process, int(process.stderr.readline().split()[1])
+
+
+def documents(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def is_gone(process: int) -> bool:
+    """Tell whether a process that nobody here waits for is gone, or soon is."""
+    for _ in range(200):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_finished(number: signal.Signals, tmp_path: Path) -> None:
+    files = ["-f", "jsonl", "-f", "json:r.json", "-f", "sarif:r.sarif", "--no-cache"]
+    records = ["--lock", "l.lock", "--update-lock"]
+    process, worker = begun(GOOD, WAITS, GOOD.replace("model", "loud"), *files, *records)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "interrupted after 1 of 3 targets"
+    lines = documents(out)
+    assert [line.get("target") for line in lines] == [GOOD, None]
+    assert lines[-1]["interrupted"] is True
+    whole = json.loads(Path("r.json").read_text())
+    assert (len(whole["targets"]), whole["interrupted"]) == (1, True)
+    assert json.loads(Path("r.sarif").read_text())["version"] == "2.1.0"
+    assert is_gone(worker)
+    assert sorted(path.name for path in Path().iterdir()) == ["r.json", "r.sarif"]
+    assert list((tmp_path / "temporary").glob("normscope-*")) == []
+
+
+def test_what_goes_wrong_costs_one_answer() -> None:
+    targets = [GOOD, KILLED, WAITS, GROWS, GONE, LOUD]
+    limits = ["--timeout", "4", "--memory-limit", "1GB"]
+    ended = subprocess.run(
+        command(*targets, "-f", "jsonl", "--jobs", "2", *limits),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    kinds = {line.get("target"): line.get("kind") for line in documents(ended.stdout)[:-1]}
+    assert kinds == {
+        GOOD: None,
+        KILLED: "out_of_memory",
+        WAITS: "too_large",
+        GROWS: "out_of_memory",
+        GONE: "internal",
+        LOUD: None,
+    }
+    assert ended.returncode == 3
+
+
+def test_lines_come_as_targets_are_known() -> None:
+    process, _ = begun(GOOD, WAITS, "-f", "jsonl")
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["target"] == GOOD
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            command(GOOD, GOOD, "-f", "jsonl"),
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+PROGRAM = """
+import sys
+from normscope.cli.app import main
+try:
+    main()
+except SystemExit as end:
+    status = end.code
+    print(status, sorted({"torch", "transformers", "numpy", "huggingface_hub"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--policy", "none.toml"],
+        ["type:bert", "-f", "yaml"],
+        ["type:bert", "-f", "sarif:no/such.sarif"],
+        ["type:bert", "-f", "table", "-f", "json"],
+        ["type:bert", "-o", "."],
+        ["type:bert", "--lock", "none.lock"],
+        ["type:bert", "--baseline", "none.json"],
+        ["type:bert", "--update-lock"],
+        ["type:bert", "--shard", "0/2"],
+        ["type:bert", "--shard", "half"],
+        ["type:bert", "--select", "NS9"],
+        ["type:bert", "--ignore", "nothing"],
+        ["type:bert", "--memory-limit", "much"],
+        ["type:bert", "--fail-on", "never"],
+        ["--init"],
+    ],
+)
+def test_usage_errors_come_before_torch(arguments: list[str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, "audit", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "2 []\n"
+    assert ended.stderr != ""
