@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from normscope.activations import measure_activations, watch
+    from normscope.audit.findings import Severity
     from normscope.auditing import audit_families
     from normscope.half_precision import float16_fit
+    from normscope.inspection import Inspection, Uninspectable
     from normscope.pipeline import (
         InspectOptions,
         compare_checkpoints,
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "InspectOptions",
+    "Inspection",
+    "Severity",
+    "Uninspectable",
     "__version__",
     "audit_families",
     "compare_checkpoints",
@@ -35,6 +40,9 @@ __version__: str
 
 _HOMES = {
     "InspectOptions": "normscope.pipeline",
+    "Inspection": "normscope.inspection",
+    "Severity": "normscope.audit.findings",
+    "Uninspectable": "normscope.inspection",
     "audit_families": "normscope.auditing",
     "compare_checkpoints": "normscope.pipeline",
     "float16_fit": "normscope.half_precision",

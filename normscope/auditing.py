@@ -95,7 +95,7 @@ def audit_target(
         _log.debug("%s has no answer", assignment.target, exc_info=error)
         audited = failed_with(assignment, error)
     if key is not None:
-        keep_audited(key, assignment, audited, options.cache_folder)
+        keep_audited(key, assignment, options.limits, audited, options.cache_folder)
     return audited
 
 
@@ -113,7 +113,7 @@ def recall_audited_target(
     key = _key(assignment, checkpoint, options, measuring)
     if key is None:
         return None, None
-    known = recall_audited(key, assignment, options.cache_folder)
+    known = recall_audited(key, assignment, options.limits, options.cache_folder)
     if known is None and recall_resolved(checkpoint, options) is not None:
         known = audit_target(assignment, options, measuring)
     return known, key

@@ -1,12 +1,12 @@
 """Policy + typed targets -> tuple[Assignment]: each target and what it is held against."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from normscope.audit.policy import Assignment, Family, Policy
 from normscope.audit.policy_source import did_you_mean, mistake, raise_all
 from normscope.audit.policy_table import shown
-from normscope.audit.policy_targets import FoundTarget, covers, found_targets, typed_paths
+from normscope.audit.policy_targets import FoundTarget, covered, found_targets, typed_paths
 from normscope.audit.rules import select_rules
 from normscope.errors import UsageError
 
@@ -80,15 +80,15 @@ def _targets_of(
             mistakes.append(error)
     targets = tuple(found.values())
     if not mistakes:
-        mistakes.extend(_idle(family, [each.target for each in targets]))
+        mistakes.extend(_idle(family, {each.target for each in targets}))
     return targets
 
 
-def _idle(family: Family, names: Sequence[str]) -> Iterator[UsageError]:
+def _idle(family: Family, names: Set[str]) -> Iterator[UsageError]:
     """Yield the patterns of overrides that match no target of their family."""
     for override in family.overrides:
         for pattern in override.targets:
-            if not any(covers(pattern.text, name) for name in names):
+            if covered(pattern.text, names) is None:
                 message = f"the override's {shown(pattern.text)} is no target of {family.name}"
                 near = did_you_mean(pattern.text, names, "")
                 hint = near if near.startswith("did") else "an override is for a family's targets"
@@ -99,7 +99,8 @@ def _of_typed(policy: Policy | None, typed: str) -> Iterator[Assignment]:
     if policy is None:
         yield _of_no_family(typed, None, ())
         return
-    taken = [(family, _typed_in(family, policy, typed)) for family in policy.families]
+    paths = dict(typed_paths(typed, policy.directory))
+    taken = [(family, _typed_in(family, typed, paths)) for family in policy.families]
     found = [_assigned(policy, family, each) for family, each in taken if each is not None]
     yield from found or [_of_no_family(typed, policy.select, policy.ignore)]
 
@@ -108,15 +109,18 @@ def _of_no_family(typed: str, select: Sequence[str] | None, ignore: Sequence[str
     return Assignment(target=typed, opened=typed, rules=select_rules(select, ignore))
 
 
-def _typed_in(family: Family, policy: Policy, typed: str) -> FoundTarget | None:
-    """Return a typed target as the family names it, or None where it does not have it."""
-    paths = typed_paths(typed, policy.directory)
+def _typed_in(family: Family, typed: str, paths: Mapping[str, str]) -> FoundTarget | None:
+    """Return a typed target as the family names it, or None where it does not have it.
+
+    `paths` are its names as a path, and what is opened for each; what is no path is taken by no
+    glob.
+    """
     for pattern in family.targets:
         if not paths and pattern.text == typed:
             return FoundTarget(target=typed, opened=typed, place=pattern.place)
-        for name, opened in paths:
-            if covers(pattern.text, name):
-                return FoundTarget(target=name, opened=opened, place=pattern.place)
+        name = covered(pattern.text, paths)
+        if name is not None:
+            return FoundTarget(target=name, opened=paths[name], place=pattern.place)
     return None
 
 
@@ -126,7 +130,7 @@ def _assigned(policy: Policy, family: Family, found: FoundTarget) -> Assignment:
     select = policy.select if family.select is None else family.select
     ignore = [*policy.ignore, *family.ignore]
     for override in family.overrides:
-        if any(covers(pattern.text, found.target) for pattern in override.targets):
+        if any(covered(pattern.text, (found.target,)) for pattern in override.targets):
             expect = override.expect.over(expect)
             budget.update(override.budget)
             select = select if override.select is None else override.select

@@ -1,9 +1,10 @@
 """A target as a policy or a command line writes it -> what it names, and what is opened."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from normscope.audit.globs import Matches, expanded, is_glob, matches
@@ -49,10 +50,20 @@ def found_targets(pattern: TargetPattern, folder: Path) -> tuple[FoundTarget, ..
         raise mistake(pattern.place, f"{shown(pattern.text)} is no path: {error}") from error
 
 
-def covers(pattern: str, name: str) -> bool:
-    """Return whether a pattern names a target of its family, literally or as a glob."""
-    text = PurePosixPath(pattern).as_posix()
-    return name in {pattern, text} or (is_glob(pattern) and matches(name, text))
+def covered(pattern: str, names: Collection[str]) -> str | None:
+    """Return the first name that a pattern names, literally or as a glob; None for no name."""
+    text, glob = _normal(pattern)
+    if pattern in names:
+        return pattern
+    if text in names:
+        return text
+    return next((name for name in names if matches(name, text)), None) if glob else None
+
+
+@lru_cache(maxsize=4096)
+def _normal(pattern: str) -> tuple[str, bool]:
+    """Return a pattern without what means nothing in a path, and whether it is a glob."""
+    return PurePosixPath(pattern).as_posix(), is_glob(pattern)
 
 
 def typed_paths(typed: str, folder: Path) -> tuple[tuple[str, str], ...]:

@@ -66,8 +66,8 @@ def _of_stack(
 ) -> Iterator[Observation]:
     own, expected = whole.stacks.get(stack.path), whole.of_stack(stack.path)
     if own is not None:
-        if stack.ended_by is not None:
-            yield from _unequal(stack.path, "final norm", bool(stack.ended_by), own.final_norm)
+        behind = [norm for norm in inspection.norms if norm.name in (stack.ended_by or ())]
+        yield from _unequal(stack.path, "final norm", _any(behind, Role.FINAL), own.final_norm)
         calls = len(list(norms_of(inspection, stack)))
         yield from _unequal(stack.path, "norm calls", calls, own.norms)
     if expected.placement == Placement.MIXED.value:

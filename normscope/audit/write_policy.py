@@ -1,11 +1,13 @@
 """Targets and their inspections -> the text of a policy that they pass."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import count
+from pathlib import Path
 
 from normscope.audit.expect_today import expect_today
 from normscope.audit.expectations import Expectation
+from normscope.audit.policy_targets import typed_paths
 from normscope.errors import UsageError
 from normscope.inspection import Inspection
 
@@ -27,22 +29,29 @@ class _Group:
     expect: Expectation
 
 
-def policy_text(targets: Sequence[tuple[str, Inspection]]) -> str:
-    """Return a policy whose families are the targets with equal facts.
+def policy_text(targets: Sequence[tuple[str, Inspection]], folder: Path = Path()) -> str:
+    """Return a policy for `folder` whose families are the targets with equal facts.
 
-    Its paths are those of the targets, so it belongs into the folder that they are seen from.
-    Raises `UsageError` where there is no target, or one whose name TOML cannot hold.
+    Relative paths are written as they are seen from there. Raises `UsageError` where there is no
+    target, or one whose name TOML cannot hold.
     """
     if not targets:
         raise UsageError("no target was inspected: there is nothing to expect")
-    groups = _grouped(dict(targets).items())
-    return "\n".join([_HEAD, *(_family(group, name) for group, name in _named(groups))])
+    found = {_seen_from(folder, target): inspection for target, inspection in targets}
+    return "\n".join([_HEAD, *(_family(group, name) for group, name in _named(_grouped(found)))])
 
 
-def _grouped(targets: Iterable[tuple[str, Inspection]]) -> list[_Group]:
+def _seen_from(folder: Path, target: str) -> str:
+    if target.startswith(("/", "~")):
+        return target
+    names = (name for name, _ in typed_paths(target, folder))
+    return next(names, target)
+
+
+def _grouped(targets: Mapping[str, Inspection]) -> list[_Group]:
     """Group by all but the count of norms, which is kept where a group shares it."""
     groups: list[_Group] = []
-    for target, inspection in targets:
+    for target, inspection in targets.items():
         today = expect_today(inspection)
         own = _Group(
             targets=(target,),

@@ -12,10 +12,13 @@ from normscope.cli.audit_formats import (
     FailOnOption,
     destinations,
 )
+from normscope.cli.budgets import read_budget
 from normscope.cli.options import (
     TARGET_HELP,
     DtypeOption,
     JobsOption,
+    MaxModulesOption,
+    MaxOperationsOption,
     MemoryLimitOption,
     NoCacheOption,
     OfflineOption,
@@ -84,6 +87,8 @@ def audit(
     jobs: JobsOption = 1,
     timeout: TimeoutOption = None,
     memory_limit: MemoryLimitOption = None,
+    max_modules: MaxModulesOption = None,
+    max_operations: MaxOperationsOption = None,
     shard: Annotated[
         str | None,
         typer.Option("--shard", metavar="I/N", help="Audit one of N equal parts of the targets."),
@@ -116,6 +121,7 @@ def audit(
     from normscope.cli.audit_question import AuditQuestion
     from normscope.cli.audit_run import Means
 
+    process = read_limits(timeout, memory_limit)
     question = AuditQuestion(
         revision=revision,
         dtype=None if dtype is None else dtype.value,
@@ -124,8 +130,9 @@ def audit(
         weights=weights,
         quiet=quiet,
         verbose=verbose,
+        limits=read_budget(process, modules=max_modules, operations=max_operations),
     )
-    means = Means(jobs=jobs, limits=read_limits(timeout, memory_limit), cache=not no_cache)
+    means = Means(jobs=jobs, limits=process, cache=not no_cache)
     if init:
         names = named_targets(targets) if targets else []
         raise typer.Exit(init_policy(names, question, means, output))

@@ -36,6 +36,8 @@ def answer_audit(
     After a signal, what was finished is written, and neither lock file nor baseline is.
     """
     question = replace(question, measuring=plan.policy.measuring if plan.policy else None)
+    written = {place.format for place in places}
+    means = replace(means, facts=plan.files.update_lock or AuditFormat.JSON in written)
     with (
         interruptible() as interrupts,
         open_reports(places, explain=explain, fail_on=fail_on) as reports,

@@ -37,7 +37,7 @@ def init_policy(
                 else:
                     found.append((answer.target, answer))
         if found or not failed:
-            results.write(policy_text(found))
+            results.write(policy_text(found, Path() if output is None else output.parent))
     return ExitStatus.UNANSWERED if failed else ExitStatus.DONE
 
 
@@ -55,4 +55,6 @@ def _request(question: AuditQuestion, means: Means) -> Request:
         cache=means.cache,
         jobs=means.jobs,
         limits=means.limits,
+        max_modules=question.limits.modules,
+        max_operations=question.limits.operations,
     )

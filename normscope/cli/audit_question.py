@@ -1,14 +1,16 @@
 """What was typed for `audit` -> the question that is put to every target."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normscope.audit.failed import failed_target
 from normscope.audit.policy import Assignment, Measuring
 from normscope.audit.report import AuditedTarget
+from normscope.cli.output import teller
 from normscope.cli.questions import Unknown
 from normscope.inspection import Uninspectable
+from normscope.limits import Limits
 from normscope.weights.report import WeightsLevel
 
 if TYPE_CHECKING:  # usage errors come before the analysis is imported
@@ -26,6 +28,7 @@ class AuditQuestion:
     weights: WeightsLevel | None = None
     quiet: bool = False
     verbose: bool = False
+    limits: Limits = field(default_factory=Limits)
     cache_folder: Path | None = None
     """Where answers are kept; None for the user's cache folder."""
     measuring: Measuring | None = None
@@ -44,6 +47,8 @@ class AuditQuestion:
             local_weights=WeightsLevel.NORMS,
             cache=True,
             cache_folder=self.cache_folder,
+            limits=self.limits,
+            tell=teller(quiet=self.quiet),
         )
 
     def target_of(self, task: Assignment) -> str:

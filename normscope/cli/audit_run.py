@@ -8,7 +8,9 @@ from tempfile import TemporaryDirectory
 
 from normscope.audit.report import AuditedTarget, AuditReport
 from normscope.cli.audit_formats import Reports
+from normscope.cli.audit_kept import Kept
 from normscope.cli.audit_plan import Plan
+from normscope.cli.audit_progress import counting
 from normscope.cli.audit_question import AuditQuestion, audited
 from normscope.cli.interrupts import Interrupts
 from normscope.cli.process_limits import ProcessLimits
@@ -23,27 +25,34 @@ class Means:
     jobs: int
     limits: ProcessLimits
     cache: bool
+    facts: bool = True
+    """Whether the facts of every target are held to the end."""
 
 
 def run_audit(
     plan: Plan, question: AuditQuestion, means: Means, reports: Reports, interrupts: Interrupts
 ) -> AuditReport:
     """Answer every target; what was finished before an interrupt is the report."""
-    found: dict[int, AuditedTarget] = {}
+    kept = Kept(facts=means.facts)
     interrupted = False
     try:
-        with _keeping(question, means) as asked, closing(_answers(plan, asked, means)) as answers:
+        with (
+            _keeping(question, means) as asked,
+            counting(len(plan.assignments), quiet=question.quiet) as counted,
+            closing(_answers(plan, asked, means)) as answers,
+        ):
             for number, answer in answers:
                 with interrupts.held():
-                    found[number] = answer
                     reports.answered(answer)
+                    kept.take(number, answer)
+                counted()
     except KeyboardInterrupt:
         interrupted = True
-    targets = [found[number] for number in sorted(found)]
+    targets = kept.in_order()
     return AuditReport(
         versions=versions(),
         policy=None if plan.policy is None else plan.policy.file,
-        targets=tuple(targets),
+        targets=targets,
         baseline=plan.records.baseline_file,
         gone=plan.records.gone(targets),
         interrupted=interrupted,

@@ -22,10 +22,10 @@ from normscope.model.packages import need_package
 
 try:
     from transformers.integrations.gguf.gguf_config_mapping import GGUF_CONFIG_ARCHS
-    from transformers.integrations.gguf.reader import GgufHeader, read_gguf_metadata
+    from transformers.integrations.gguf.reader import read_gguf_metadata
 except ModuleNotFoundError:  # older transformers reads GGUF in another way, all else as here
     GGUF_CONFIG_ARCHS = {}
-    GgufHeader = read_gguf_metadata = None  # type: ignore[misc,assignment]
+    read_gguf_metadata = None  # type: ignore[assignment]
 
 
 def gguf_path(checkpoint: Checkpoint) -> Path:
@@ -76,7 +76,7 @@ def gguf_class(config: transformers.PretrainedConfig) -> type[transformers.PreTr
 def memory_note(checkpoint: Checkpoint, dtype: torch.dtype) -> str:
     """Say how much memory a GGUF file takes once its blocks are unpacked."""
     path = gguf_path(checkpoint)
-    elements = sum(math.prod(item.shape) for item in GgufHeader.from_file(str(path)).tensors)
+    elements = sum(int(item.n_elements) for item in short_reader()(path).tensors)
     unpacked, stored = elements * dtype.itemsize, path.stat().st_size
     named = str(dtype).removeprefix("torch.")
     return (

@@ -48,7 +48,10 @@ _STYLE = {
 def plot_statistics(measured: Sequence[Statistics], kind: str) -> bytes:
     """Return a picture as `png`, `svg` or `html`, one column a target (and stream of tokens)."""
     matplotlib: Any = import_module("matplotlib")
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A matplotlibrc in the current folder may be a stranger's, and can have LaTeX run.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
         # A glyph that the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", message="Glyph")
         picture = _drawn(measured)

@@ -3,7 +3,9 @@
 Names and conversions are transformers' own; what a conversion does is found out by trying it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -91,7 +93,8 @@ class _Legacy:
         config: Any = module.config
         kind: Any = legacy.TENSOR_PROCESSORS.get(architecture, legacy.TensorProcessor)
         self._processor: Any = kind(config=config.to_dict())
-        self._names: Mapping[str, str] = legacy.get_gguf_hf_weights_map(module, self._processor)
+        with _maps_made_once():
+            self._names: Mapping[str, str] = legacy.get_gguf_hf_weights_map(module, self._processor)
 
     def parameter(self, name: str) -> str:
         return self._names.get(name, name)
@@ -107,6 +110,20 @@ class _Legacy:
             return found
 
         return _added(convert, tensor)
+
+
+@contextmanager
+def _maps_made_once() -> Iterator[None]:
+    """Keep gguf's map of names: transformers 5.24 has it made anew for each module of a model."""
+    import gguf
+
+    package: Any = gguf
+    usual = package.get_tensor_name_map
+    package.get_tensor_name_map = cache(usual)
+    try:
+        yield
+    finally:
+        package.get_tensor_name_map = usual
 
 
 def _added(convert: Callable[[Values], Values], tensor: StoredTensor) -> float | None:

@@ -56,7 +56,6 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["inspect", *arguments, "-f", "json", "-q"])
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize(
     ("bad", "option", "limit", "kind"),
     [
@@ -64,10 +63,8 @@ def run(*arguments: str) -> Result:
         (GROWS, "--memory-limit", "900MB", "out_of_memory"),
     ],
 )
-def test_one_that_goes_too_far_is_ended(
-    bad: str, option: str, limit: str, kind: str, jobs: str
-) -> None:
-    result = run(GOOD, bad, GOOD, option, limit, "--jobs", jobs)
+def test_one_that_goes_too_far_is_ended(bad: str, option: str, limit: str, kind: str) -> None:
+    result = run(GOOD, bad, GOOD, option, limit)
     documents = [json.loads(line) for line in result.stdout.splitlines()]
     assert [document["target"] for document in documents] == [GOOD, bad, GOOD]
     assert [document.get("kind") for document in documents] == [None, kind, None]

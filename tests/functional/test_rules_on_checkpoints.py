@@ -34,7 +34,7 @@ def save(folder: Path, model_type: str, change: Callable[[Tensors], Tensors]) ->
     model = transformers.AutoModelForCausalLM.from_config(config)
     for name, value in model.named_parameters():
         if "norm" in name.lower():
-            torch.nn.init.normal_(value, mean=float(value.mean()), std=0.05)
+            torch.nn.init.normal_(value, mean=value.detach().mean().item(), std=0.05)
     model.save_pretrained(folder)
     path = folder / "model.safetensors"
     save_file(change(load_file(path)), path, metadata={"format": "pt"})

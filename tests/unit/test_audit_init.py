@@ -1,6 +1,8 @@
 """`audit --init`: what is written is read back, and the same targets pass it."""
 
 import json
+import math
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,10 +112,27 @@ class TestStacks:
         )
         assert against(tmp_path, [("a", made)]) == {"a": []}
 
+    def test_an_eps_that_went_through_float32_is_the_same(self):
+        found = expect_today(with_eps(t5(), "encoder.block", 9.999999974752427e-07))
+        assert (found.eps, found.stacks) == (1e-6, {})
+
     def test_what_differs_within_one_is_said_of_the_others(self):
         found = expect_today(with_eps(t5(), "decoder.block.3", 1e-5))
         assert found.eps is None
         assert found.stacks == {"encoder.block": Expectation(eps=1e-6)}
+
+    def test_the_end_of_each_where_one_has_no_norm(self, tmp_path):
+        made = t5()
+        encoder, decoder = made.stacks
+        ended = replace(encoder, ended_by=("encoder.final_layer_norm",))
+        alike = (ended, replace(decoder, ended_by=("decoder.final_layer_norm",)))
+        assert expect_today(replace(made, stacks=alike)).stacks == {}
+        made = replace(made, stacks=(ended, replace(decoder, ended_by=())))
+        assert expect_today(made).stacks == {
+            "encoder.block": Expectation(final_norm=True),
+            "decoder.block": Expectation(final_norm=False),
+        }
+        assert against(tmp_path, [("a", made)]) == {"a": []}
 
     def test_a_stack_without_norms_has_no_eps(self):
         made = with_eps(t5(), "encoder.block.3", 1e-5)
@@ -165,6 +184,16 @@ class TestNames:
         with pytest.raises(UsageError, match="not UTF-8"):
             policy_text([("\udcff", llama())])
 
+    def test_paths_are_seen_from_the_policy(self, tmp_path, monkeypatch):
+        (tmp_path / "models" / "a").mkdir(parents=True)
+        (tmp_path / "ci").mkdir()
+        monkeypatch.chdir(tmp_path)
+        names = ["models/a/", "org/name", "type:llama", (tmp_path / "models").as_posix()]
+        text = policy_text([(name, llama()) for name in names], Path("ci"))
+        listed = tomllib.loads(text)["family"][0]["targets"]
+        assert listed == ["../models/a", "org/name", "type:llama", names[-1]]
+        assert '"models/a"' in policy_text([("./models/a", llama())])
+
 
 def test_without_targets_there_is_no_policy():
     with pytest.raises(UsageError, match="no target was inspected"):
@@ -183,7 +212,9 @@ PARTS = st.builds(
 STYLES = st.builds(
     Style,
     kind=st.sampled_from(["LayerNorm", "RMSNorm", "OtherNorm"]),
-    eps=st.sampled_from([None, 0.0, 1e-5, 9.999999747378752e-06, 1e-12, float("nan"), 0.1]),
+    eps=st.sampled_from(
+        [None, 0.0, 1e-5, 9.999999747378752e-06, 1e-12, math.nan, 0.1, math.inf, -1.0]
+    ),
     gain=st.sampled_from(["w", "1+w", "none", "odd"]),
     bias=st.booleans(),
 )

@@ -7,7 +7,7 @@ import pytest
 
 from normscope.audit.globs import expanded, matches
 from normscope.audit.policy import Place, TargetPattern
-from normscope.audit.policy_targets import covers, found_targets, typed_paths
+from normscope.audit.policy_targets import covered, found_targets, typed_paths
 from normscope.errors import UsageError
 
 PLACE = Place(file="normscope.toml", line=7)
@@ -169,7 +169,7 @@ class TestNoGlobs:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "name", "covered"),
+    ("pattern", "name", "whether"),
     [
         ("type:bert", "type:bert", True),
         ("type:bert", "type:bert-2", False),
@@ -185,8 +185,8 @@ class TestNoGlobs:
         ("org/*", "org/name", True),
     ],
 )
-def test_a_pattern_covers_names(pattern, name, covered):
-    assert covers(pattern, name) is covered
+def test_a_pattern_covers_names(pattern, name, whether):
+    assert covered(pattern, ["other", name]) == (name if whether else None)
 
 
 class TestTypedPaths:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import gguf
+import numpy as np
 import pytest
 import torch
 
@@ -10,6 +12,8 @@ from normscope.checkpoint import CheckpointKind, resolve_checkpoint
 from normscope.errors import FailureKind, NormscopeError, UsageError
 from normscope.inspection import Inspection, Uninspectable
 from normscope.model import Offload, load_model, load_tokenizer, packages
+from normscope.model.gguf import memory_note, read_gguf_config
+from normscope.model.gguf_reader import short_reader
 from normscope.pipeline import InspectOptions, inspect_checkpoint
 from specimens.gguf_files import TOKENS, write_gpt2_like, write_llama_like
 
@@ -122,8 +126,6 @@ def test_what_is_no_gguf_file_is_corrupt(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import gguf
-
     plain = gguf.GGUFWriter.write_header_to_file
 
     def write(writer: gguf.GGUFWriter) -> None:
@@ -168,3 +170,64 @@ def test_weights_that_lie_beside_the_file_are_not_taken_for_its_own(llama: Path)
     assert found.stored is not None
     assert found.stored.container == "gguf"
     assert found.warnings == ()
+
+
+def with_vocabulary(path: Path, count: int) -> None:
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_block_count(2)
+    writer.add_embedding_length(16)
+    writer.add_feed_forward_length(32)
+    writer.add_head_count(2)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_token_list([f"token {number}" for number in range(count)])
+    writer.add_token_scores([float(number) for number in range(count)])
+    writer.add_token_types([1] * count)
+    values = np.zeros((4, 32), dtype=np.float32)
+    kind = gguf.GGMLQuantizationType.Q5_0
+    writer.add_tensor("x", gguf.quantize(values, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+class TestLongVocabularies:
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        with_vocabulary(tmp_path / "long.gguf", 5000)
+        return tmp_path / "long.gguf"
+
+    def test_texts_are_stepped_over_and_all_else_is_read(self, path: Path) -> None:
+        usual, short = gguf.GGUFReader(path), short_reader()(path)
+        assert list(usual.fields) == list(short.fields)
+        for name, field in usual.fields.items():
+            assert len(short.fields[name].data) == len(field.data)
+            assert short.fields[name].types == field.types
+            if len(field.data) < 100:
+                assert short.fields[name].contents() == field.contents()
+        assert [item.name for item in short.tensors] == ["x"]
+
+    def test_no_array_is_made_of_each_text(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        texts = []
+        usual = gguf.GGUFReader._get_str
+
+        def counted(reader: gguf.GGUFReader, offset: int) -> object:
+            texts.append(offset)
+            return usual(reader, offset)
+
+        monkeypatch.setattr(gguf.GGUFReader, "_get_str", counted)
+        found = read_gguf_config(resolve_checkpoint(str(path)))
+        assert found.vocab_size == 5000
+        assert found.rms_norm_eps == 1e-5
+        assert 0 < len(texts) < 100
+
+    def test_the_usual_reader_is_back_afterwards(self, path: Path) -> None:
+        usual = gguf.GGUFReader
+        read_gguf_config(resolve_checkpoint(str(path)))
+        assert gguf.GGUFReader is usual
+
+    def test_memory_is_counted_of_blocks_that_only_gguf_knows(self, path: Path) -> None:
+        note = memory_note(resolve_checkpoint(str(path)), torch.float32)
+        assert note.endswith(f"which takes {4 * 32 * 4} bytes of memory")

@@ -179,6 +179,9 @@ def test_a_stack_has_its_own_end_and_count() -> None:
     own = {"layers": Expectation(final_norm=True, norms=4)}
     assert unmet(LLAMA, stacks=own) == []
     assert unmet(ended(LLAMA), stacks=own) == [("layers", "final norm no", "final norm yes")]
+    trunk = "encoder.layer.11.output.LayerNorm"  # reads the last sum, and ends no stack
+    behind = {"encoder.layer": Expectation(final_norm=False)}
+    assert unmet(ended(bert(), trunk), stacks=behind) == []
     assert unmet(LLAMA, stacks={"layers": Expectation(norms=5)}) == [
         ("layers", "norm calls 4", "norm calls 5")
     ]

@@ -163,6 +163,18 @@ class TestOffsets:
         decay = StoredTensor(name="blk.0.ssm_a", dtype="float32", shape=(2,), file="x")
         assert renaming.added(decay) is None
 
+    def test_the_map_of_names_is_made_once(self, monkeypatch):
+        made = []
+        usual = gguf.get_tensor_name_map
+        monkeypatch.setattr(
+            gguf, "get_tensor_name_map", lambda *facts: made.append(facts) or usual(*facts)
+        )
+        counting = gguf.get_tensor_name_map
+        renaming = gguf_renaming("here", "llama", small_llama())
+        assert renaming.parameter("output_norm.weight") == "model.norm.weight"
+        assert len(made) == 1
+        assert gguf.get_tensor_name_map is counting
+
     def test_an_architecture_whose_names_are_not_known(self, tmp_path):
         module = small_llama()
         module.config.model_type = "unheard-of"
