@@ -17,6 +17,7 @@ from normscope.audit.report import AuditedTarget, AuditReport
 from normscope.cache import code_stays, keep_audited, recall_audited
 from normscope.checkpoint import Checkpoint
 from normscope.errors import NormscopeError, UsageError
+from normscope.inspection import Inspection
 from normscope.pipeline import (
     InspectOptions,
     answer_key,
@@ -83,14 +84,7 @@ def audit_target(
         checkpoint = resolve_target(assignment.opened, options)
         key = _key(assignment, checkpoint, options, measuring)
         inspection = inspect_resolved(checkpoint, options)
-        measured = _measured(assignment, checkpoint, options, measuring)
-        audited = judge(
-            assignment,
-            replace(inspection, target=assignment.target),
-            measured if isinstance(measured, Statistics) else None,
-            unmeasured=measured if isinstance(measured, str) else "",
-            config=checkpoint.config,
-        )
+        audited = _judged(assignment, checkpoint, inspection, options, measuring)
     except (NormscopeError, UsageError) as error:
         _log.debug("%s has no answer", assignment.target, exc_info=error)
         audited = failed_with(assignment, error)
@@ -114,9 +108,28 @@ def recall_audited_target(
     if key is None:
         return None, None
     known = recall_audited(key, assignment, options.limits, options.cache_folder)
-    if known is None and recall_resolved(checkpoint, options) is not None:
-        known = audit_target(assignment, options, measuring)
+    inspection = recall_resolved(checkpoint, options) if known is None else None
+    if inspection is not None:
+        known = _judged(assignment, checkpoint, inspection, options, measuring)
+        keep_audited(key, assignment, options.limits, known, options.cache_folder)
     return known, key
+
+
+def _judged(
+    assignment: Assignment,
+    checkpoint: Checkpoint,
+    inspection: Inspection,
+    options: InspectOptions,
+    measuring: Measuring | None,
+) -> AuditedTarget:
+    measured = _measured(assignment, checkpoint, options, measuring)
+    return judge(
+        assignment,
+        replace(inspection, target=assignment.target),
+        measured if isinstance(measured, Statistics) else None,
+        unmeasured=measured if isinstance(measured, str) else "",
+        config=checkpoint.config,
+    )
 
 
 def _key(

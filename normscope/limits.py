@@ -52,16 +52,25 @@ class OverLimit(BaseException):
         self.hint = hint
 
 
-def is_about_size(error: BaseException) -> bool:
-    """Tell whether an error is about more memory than there is, or more than a number can count."""
-    if isinstance(error, MemoryError | OverflowError):
-        return True
+def failure_of_size(error: BaseException) -> FailureKind | None:
+    """Return what kind of answer a foreign error about sizes makes; None for all other errors.
+
+    `out_of_memory` where a machine lacks it, `too_large` where no number can count so much.
+    """
+    if isinstance(error, MemoryError) or _says(error, _NO_MEMORY):
+        return FailureKind.OUT_OF_MEMORY
+    if isinstance(error, OverflowError) or _says(error, ("overflow",)):
+        return FailureKind.TOO_LARGE
+    return None
+
+
+_NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+"""torch's words on its devices."""
+
+
+def _says(error: BaseException, words: tuple[str, ...]) -> bool:
     foreign = isinstance(error, RuntimeError | TypeError | ValueError)
-    return foreign and any(words in str(error).lower() for words in _TOO_MUCH)
-
-
-_TOO_MUCH = ("overflow", "can't allocate memory", "not enough memory", "out of memory")
-"""What torch says, in whichever class of error; of another name for every device."""
+    return foreign and any(word in str(error).lower() for word in words)
 
 
 @contextmanager
@@ -77,7 +86,8 @@ def within(target: str, limits: Limits) -> Iterator[None]:
     except OverLimit as over:
         raise _too_large(target, over.what, over.hint) from over
     except (MemoryError, NormscopeError) as error:
-        if limits.memory is None or not _lacks_memory(error):
+        kind = error.kind if isinstance(error, NormscopeError) else FailureKind.OUT_OF_MEMORY
+        if limits.memory is None or kind is not FailureKind.OUT_OF_MEMORY:
             raise
         what = f"it needs more than the {limits.memory / 1e9:g} GB of memory that it may take"
         raise _too_large(target, what, "let it have more: --memory-limit SIZE") from error
@@ -149,10 +159,6 @@ def _bytes_held() -> int | None:
     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
     found = re.search(r"^VmData:\s*(\d+) kB$", status, re.MULTILINE)
     return None if found is None else 1024 * int(found.group(1))
-
-
-def _lacks_memory(error: MemoryError | NormscopeError) -> bool:
-    return isinstance(error, MemoryError) or error.kind is FailureKind.OUT_OF_MEMORY
 
 
 def _too_large(target: str, what: str, hint: str) -> NormscopeError:

@@ -50,7 +50,7 @@ def _table(rows: RowTable) -> Any:
     }
     places = pa.array(rows.token, pa.int32(), mask=rows.token < 0)
     for name, kind in _TOKEN_COLUMNS:
-        values = [getattr(token, name) for token in tokens]
+        values = [_storable(getattr(token, name)) for token in tokens]
         columns[name] = pa.array(values, getattr(pa, kind)()).take(places)
     columns["row"] = pa.array(rows.row, pa.int64())
     for point, moments in zip(_POINTS, (rows.before, rows.after), strict=True):
@@ -70,6 +70,13 @@ _TOKEN_COLUMNS = (
 )
 
 
+def _storable(value: Any) -> Any:
+    """Parquet holds no half of a character, which a vocabulary may."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _repeated(words: list[str | None] | list[str], places: np.ndarray) -> Any:
     """Return words as a dictionary column: each is stored once."""
     pa: Any = import_module("pyarrow")
@@ -77,7 +84,7 @@ def _repeated(words: list[str | None] | list[str], places: np.ndarray) -> Any:
     known = {word: index for index, word in enumerate(kept)}
     indices = np.array([known.get(word or "", -1) for word in words])[places]
     return pa.DictionaryArray.from_arrays(
-        pa.array(indices, pa.int32(), mask=indices < 0), pa.array(kept, pa.string())
+        pa.array(indices, pa.int32(), mask=indices < 0), pa.array(map(_storable, kept), pa.string())
     )
 
 

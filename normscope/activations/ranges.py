@@ -135,6 +135,8 @@ def _eps_shares(norm: NormStatistics) -> list[float]:
     eligible = norm.kind in _EPS_KINDS and norm.eps_position == "inside"
     if norm.before is None or not norm.eps or not eligible or norm.rows_per_token is None:
         return []
+    if math.isinf(norm.eps):
+        return [1.0] * len(norm.before.variance)
     return [norm.eps / (square + norm.eps) for square in _squares(norm.kind, norm.before)]
 
 

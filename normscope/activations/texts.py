@@ -27,10 +27,11 @@ def encode_texts(
 ) -> Iterator[tuple[int, ...]]:
     """Yield the token ids of each text, with the tokenizer's own special tokens.
 
-    Raises `UsageError` for a text without any token.
+    Raises `UsageError` for a text without any token, or with half of a character.
     """
     cuts = cuts or Cuts()
     for number, text in enumerate(texts, start=1):
+        _check_whole(text, number)
         ids = tokenizer(text, truncation=False, verbose=False)["input_ids"] if text.strip() else []
         if not ids:
             raise UsageError(f"input {number} is empty", "give some text")
@@ -39,6 +40,17 @@ def encode_texts(
             # The tokenizer cuts the text and keeps its special tokens at the end.
             ids = tokenizer(text, truncation=True, max_length=max_length)["input_ids"]
         yield tuple(ids)
+
+
+def _check_whole(text: str, number: int) -> None:
+    """A byte that is no UTF-8 becomes a lone surrogate on the way here; so may `\\ud800` in JSON."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"input {number} is no text: it has half of a character at {error.start}",
+            "write it in UTF-8",
+        ) from error
 
 
 def cut_ids(

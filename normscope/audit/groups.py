@@ -1,6 +1,6 @@
 """AuditReport -> what its targets share: one group for what is said alike of many."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from normscope.audit.findings import Finding, Severity
@@ -13,25 +13,25 @@ _LONGEST_NUMBER = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingGroup:
-    """The same finding at the same place of one target or of many."""
+    """The same finding in one target or in many, at one place or at several of each."""
 
     code: str
     severity: Severity
-    where: str
-    """The place, with `*` for the numbers of blocks; "" for the model."""
     message: str
-    findings: tuple[Finding, ...]
-    """In the order of the targets."""
+    places: Mapping[str, tuple[Finding, ...]]
+    """Place, with `*` for the numbers of blocks and "" for the model -> what was found there, in
+    the order of the targets. Where there are several places, all targets have all of them, in the
+    same blocks."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them, place by place."""
+        return tuple(finding for members in self.places.values() for finding in members)
 
     @property
     def targets(self) -> tuple[str, ...]:
         """Each target once."""
         return tuple(dict.fromkeys(finding.target for finding in self.findings))
-
-    @property
-    def places(self) -> int:
-        """How many places of all targets."""
-        return sum(len(finding.places) for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +57,34 @@ def grouped_findings(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
     """Return the groups: the worst first, then by code, then those of most targets."""
     alike: dict[tuple[str, Severity, str, str], list[Finding]] = {}
     for found in findings:
-        alike.setdefault((found.code, found.severity, found.where, found.message), []).append(found)
-    groups = [
-        FindingGroup(
-            code=code, severity=severity, where=where, message=message, findings=tuple(members)
-        )
-        for (code, severity, where, message), members in alike.items()
-    ]
+        alike.setdefault((found.code, found.severity, found.message, found.where), []).append(found)
+    joined: dict[tuple[object, ...], dict[str, tuple[Finding, ...]]] = {}
+    for (code, severity, message, where), members in alike.items():
+        key = (code, severity, message, *_shared(members, where))
+        joined.setdefault(key, {})[where] = tuple(members)
+    groups = [_group(places) for places in joined.values()]
     return tuple(sorted(groups, key=_order))
 
 
+def _shared(members: Sequence[Finding], where: str) -> tuple[object, ...]:
+    """Return what several places must have in common to be said together.
+
+    Where the targets differ in their blocks a place stands alone.
+    """
+    if same_blocks(members) is None:
+        return (where,)
+    return tuple((finding.family, finding.target) for finding in members)
+
+
+def _group(places: Mapping[str, tuple[Finding, ...]]) -> FindingGroup:
+    first = next(iter(places.values()))[0]
+    return FindingGroup(
+        code=first.code, severity=first.severity, message=first.message, places=places
+    )
+
+
 def _order(group: FindingGroup) -> tuple[int, str, int]:
-    return (-group.severity.rank, group.code, -len(group.findings))
+    return (-group.severity.rank, group.code, -len(group.targets))
 
 
 def grouped_failures(report: AuditReport) -> tuple[FailureGroup, ...]:
@@ -97,6 +113,12 @@ def grouped_unchecked(report: AuditReport) -> tuple[UncheckedGroup, ...]:
         UncheckedGroup(codes=tuple(sorted(codes)), reason=reason, targets=count)
         for (reason, count), codes in alike.items()
     )
+
+
+def same_blocks(findings: Iterable[Finding]) -> tuple[int, ...] | None:
+    """Return the blocks that all findings name, as `block_numbers`; None where they differ."""
+    seen = {(block_numbers(finding), len(finding.places)) for finding in findings}
+    return seen.pop()[0] if len(seen) == 1 else None
 
 
 def block_numbers(finding: Finding) -> tuple[int, ...]:

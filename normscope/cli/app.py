@@ -11,6 +11,7 @@ from normscope.cli.inspect import inspect
 from normscope.cli.report import report
 from normscope.cli.rule import rule
 from normscope.cli.stats import stats
+from normscope.cli.streams import open_closed_streams
 from normscope.versions import versions
 
 app = typer.Typer(
@@ -61,4 +62,5 @@ def normscope(
 
 def main() -> None:
     """Run the command line; ends the process with one of `ExitStatus`."""
+    open_closed_streams()
     app(prog_name="normscope")

@@ -154,7 +154,7 @@ def _selecting_nothing(family: Family) -> Family:
 
 def read_shard(text: str | None) -> tuple[int, int]:
     """Return part and count of `2/5`; raises `UsageError` for anything else."""
-    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text or "1/1", re.ASCII)
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", "1/1" if text is None else text, re.ASCII)
     if found is None:
         raise UsageError(f"--shard {visible(text or '')} is no part", "write it like 2/5")
     return int(found.group(1)), int(found.group(2))

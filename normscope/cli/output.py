@@ -12,6 +12,7 @@ from typing import Protocol, TextIO
 
 from normscope.errors import UsageError
 from normscope.files import replace_file as replace_file
+from normscope.render.inert import inert_line
 from normscope.render.page import PLAIN, Page
 from normscope.render.visible import visible
 
@@ -38,12 +39,19 @@ def open_output(path: Path | None) -> Iterator[Output]:
     path cannot be written, before any work is done if that can be known.
     """
     if path is None or str(path) in _STANDARD:
-        yield StandardOutput(sys.stdout)
+        yield StandardOutput(_standard_output())
         return
     check_destination(path)
     output = FileOutput(path)
     yield output
     output.commit()
+
+
+def _standard_output() -> TextIO:
+    stream: TextIO | None = sys.stdout
+    if stream is None:
+        raise UsageError("cannot write the results: standard output is closed")
+    return stream
 
 
 _STANDARD = frozenset({"-", "/dev/stdout"})
@@ -61,9 +69,10 @@ def teller(*, quiet: bool) -> Callable[[str], None]:
 
 
 def say(text: str) -> None:
-    """Write one line about the work, never a result, to stderr."""
-    with suppress(OSError):  # nothing is left to tell of it where stderr is closed
-        sys.stderr.write(encodable(f"{text}\n", sys.stderr))
+    """Write one line about the work, never a result, to stderr; foreign words steer nothing."""
+    shown = "\n".join(map(inert_line, text.split("\n")))
+    with suppress(OSError, ValueError):  # nothing is left to tell of it where stderr is closed
+        sys.stderr.write(encodable(f"{shown}\n", sys.stderr))
         sys.stderr.flush()
 
 

@@ -67,7 +67,8 @@ def open_texts(path: Path, field: str | None, *, again: bool) -> TextFile:
 
 def _is_stream(path: Path) -> bool:
     """Tell whether what is read once is gone."""
-    return str(path) == "-" or path.is_fifo() or path.is_char_device() or path.is_socket()
+    with _translated(path):
+        return str(path) == "-" or path.is_fifo() or path.is_char_device() or path.is_socket()
 
 
 def _copied(texts: TextFile) -> TextIO:

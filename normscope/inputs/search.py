@@ -18,7 +18,7 @@ from normscope.inputs.plan import Plan, materialize, start
 from normscope.inputs.request import Request
 from normscope.inputs.signature import Signature, signature_of
 from normscope.inputs.trial import Trace, entry_point, first_that_runs
-from normscope.limits import is_about_size
+from normscope.limits import failure_of_size
 from normscope.model import BuiltModel
 
 
@@ -149,7 +149,7 @@ def _asked(
     except Exception as error:
         said = next(iter(str(error).splitlines()), "no message")
         raise NormscopeError(
-            FailureKind.OUT_OF_MEMORY if is_about_size(error) else FailureKind.NO_INPUTS,
+            failure_of_size(error) or FailureKind.NO_INPUTS,
             f"no inputs can be made from this config: {type(error).__name__}: {said}",
             "look for a number in its config.json that cannot be meant",
         ) from error

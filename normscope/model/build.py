@@ -15,7 +15,7 @@ from torch.utils._device import _device_constructors
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Assumption
-from normscope.limits import Limits, is_about_size, making_config
+from normscope.limits import Limits, making_config
 from normscope.model.budget import counted_modules
 from normscope.model.configs import choose_experts, part_for
 from normscope.model.configuration import model_class, read_config, refused
@@ -152,9 +152,7 @@ def _first_that_builds(
     try:
         try:
             return _built(_MetaWeights(), build)
-        except _MIXING as error:
-            if is_about_size(error):
-                raise
+        except _MIXING:
             return _built(torch.device("meta"), build)
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise NormscopeError(

@@ -13,7 +13,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
-from normscope.limits import is_about_size
+from normscope.limits import failure_of_size
 from normscope.model.gguf import gguf_class, read_gguf_config
 from normscope.model.packages import how_to_install, missing_packages
 from normscope.model.remote_code import refused_code, tell_code
@@ -122,10 +122,11 @@ def refused(checkpoint: Checkpoint, what: str, error: Exception) -> NormscopeErr
             how_to_install(packages),
         )
     reason = f"{type(error).__name__}: {_first_line(error)}{_place(error)}"
-    if is_about_size(error):
+    kind = failure_of_size(error)
+    if kind is not None:
         return NormscopeError(
-            FailureKind.TOO_LARGE,
-            f"{checkpoint.target}: {what} of this config has sizes that no machine has: {reason}",
+            kind,
+            f"{checkpoint.target}: {what} of this config is larger than fits: {reason}",
             "look for a number that is too long in its config.json",
         )
     if checkpoint.kind is CheckpointKind.TYPE:

@@ -105,11 +105,13 @@ def _metadata(checkpoint: Checkpoint, path: Path) -> Mapping[str, Any]:
             "pip install -U transformers",
         )
     try:
+        if not path.is_file():  # a pipe would be waited for without end
+            raise ValueError(f"{path} is no regular file")  # noqa: TRY301  # one kind of answer
         metadata, _ = read_gguf_metadata(str(path))
     except Exception as error:
         raise NormscopeError(
             FailureKind.CORRUPT,
-            f"{checkpoint.target}: the GGUF header cannot be read: {_reason(error)}",
+            f"{checkpoint.target}: the GGUF header cannot be read: {_reason(error, path)}",
             "fetch the file again",
         ) from error
     return metadata
@@ -143,10 +145,13 @@ def _refuse_parts(checkpoint: Checkpoint, metadata: Mapping[str, Any]) -> None:
         )
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, struct.error | IndexError):  # reads past the end
+def _reason(error: Exception, path: Path) -> str:
+    if path.is_file() and not path.stat().st_size:
+        return "it is empty"
+    if isinstance(error, struct.error | IndexError | UnicodeDecodeError):  # reads past the end
         return "it is cut off, or announces more than it holds"
-    return f"{type(error).__name__}: {error}"
+    said = str(error).replace(str(path), "it").rstrip(".")
+    return said if isinstance(error, ValueError) else f"{type(error).__name__}: {said}"
 
 
 def _check_known(checkpoint: Checkpoint, architecture: str) -> None:

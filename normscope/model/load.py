@@ -12,7 +12,7 @@ from torch import nn
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError, UsageError
-from normscope.limits import Limits, is_about_size, making_config
+from normscope.limits import Limits, failure_of_size, making_config
 from normscope.model.budget import counted_modules
 from normscope.model.build import build_on_meta, chosen_dtype
 from normscope.model.configuration import model_class, read_config, refused
@@ -140,7 +140,7 @@ def _from_files(
     except NormscopeError:
         raise
     except Exception as error:
-        if is_about_size(error):
+        if failure_of_size(error) is FailureKind.OUT_OF_MEMORY:
             raise NormscopeError(
                 FailureKind.OUT_OF_MEMORY,
                 f"{checkpoint.target}: the weights do not fit in memory",

@@ -12,7 +12,6 @@ from normscope.audit.report import (
 )
 from normscope.audit.tally import RuleTally, tally_of
 from normscope.render.documents import FAILURE_SCHEMA
-from normscope.render.inert import inert_json
 from normscope.render.plain import Json, dumped
 
 AUDIT_SCHEMA = "normscope.audit/1"
@@ -27,7 +26,7 @@ def render_audit_json(report: AuditReport) -> str:
         "schema": AUDIT_SCHEMA,
         "targets": [_target(target) for target in report.targets],
     }
-    return inert_json(f"{dumped(document, indent=2)}\n")
+    return f"{dumped(document, indent=2)}\n"
 
 
 def render_audit_json_lines(report: AuditReport) -> str:
@@ -47,7 +46,7 @@ def render_audit_summary_line(report: AuditReport) -> str:
 
 
 def _line(document: Json) -> str:
-    return inert_json(f"{dumped(document, indent=None)}\n")
+    return f"{dumped(document, indent=None)}\n"
 
 
 def _whole(report: AuditReport) -> dict[str, Json]:

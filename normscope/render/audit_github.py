@@ -26,7 +26,7 @@ from normscope.render.audit_words import (
     target_texts,
     targets_text,
     unchecked_text,
-    where_text,
+    where_texts,
 )
 from normscope.render.figures import counted
 from normscope.render.visible import visible
@@ -98,7 +98,7 @@ def _failure(group: FailureGroup) -> _Annotation:
 
 
 def _finding(group: FindingGroup, place: Place | None) -> _Annotation:
-    where = where_text(group)
+    where = "; ".join(_capped(where_texts(group)))
     names = target_texts(group)
     return _Annotation(
         severity=group.severity,

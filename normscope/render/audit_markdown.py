@@ -4,7 +4,6 @@ What does not fit is counted: GitHub takes 65,536 characters for a comment and 1
 summary of a step, and refuses what is longer.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from normscope.audit.groups import (
@@ -25,7 +24,7 @@ from normscope.render.audit_words import (
     rule_title,
     target_texts,
     targets_text,
-    where_text,
+    where_texts,
 )
 from normscope.render.figures import counted
 from normscope.render.inert import inert
@@ -44,8 +43,6 @@ _FINDING = ("rule", "severity", "finding", "where", "targets")
 _FAILURE = ("target", "why", "message", "hint")
 _UNCHECKED = ("not checked", "targets", "why")
 _GONE = ("rule", "target", "where", "found")
-
-_MENTION = re.compile(r"([@#])(?=\w)")
 
 
 def render_audit_markdown(
@@ -108,7 +105,7 @@ def _finding_row(group: FindingGroup) -> tuple[str, ...]:
         _code(group.code),
         group.severity.value,
         _text(group.message),
-        _code(where_text(group)),
+        "<br>".join(map(_code, where_texts(group))),
         _names(target_texts(group)),
     )
 
@@ -181,4 +178,4 @@ def _code(text: str) -> str:
 
 def _text(text: str) -> str:
     """Return the text as it is: no markup, no mention of a person, no reference to an issue."""
-    return _MENTION.sub(r"\1&#8203;", escaped(inert(text)))
+    return escaped(inert(text))

@@ -17,7 +17,6 @@ from normscope.audit.report import AuditedTarget, AuditReport, GoneFinding
 from normscope.audit.rules import rule_of
 from normscope.render.audit_words import INTERRUPTED, blocks_text
 from normscope.render.figures import counted
-from normscope.render.inert import inert_json
 from normscope.render.plain import Json, dumped
 from normscope.render.visible import visible
 
@@ -48,7 +47,7 @@ def render_audit_sarif(report: AuditReport) -> str:
     With a baseline each result says whether it is new, unchanged or absent. There are no times.
     """
     document: Json = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [_run(report)]}
-    return inert_json(f"{dumped(document, indent=2)}\n")
+    return f"{dumped(document, indent=2)}\n"
 
 
 def _run(report: AuditReport) -> Json:

@@ -23,7 +23,7 @@ from normscope.render.audit_words import (
     target_texts,
     targets_text,
     unchecked_text,
-    where_text,
+    where_texts,
 )
 from normscope.render.figures import counted
 from normscope.render.grid import Cell, Entry, laid_out, paragraph
@@ -127,7 +127,8 @@ def _group(group: FindingGroup, page: Page, *, explain: bool) -> list[Text]:
     heading = Entry(
         lead=(Cell(inert(group.code), PATH), severity), details=((Cell(inert(group.message)),),)
     )
-    rows = [("at", where_text(group)), ("in", _named(target_texts(group), page))]
+    places = [("at" if not number else "", text) for number, text in enumerate(where_texts(group))]
+    rows = [*places, ("in", _named(target_texts(group), page))]
     if explain:
         rows += _explained(group.code)
     return [

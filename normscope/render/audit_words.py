@@ -1,9 +1,9 @@
 """What an audit found -> the words that its formats share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from normscope.audit.findings import Finding, Severity
-from normscope.audit.groups import FindingGroup, UncheckedGroup, block_numbers
+from normscope.audit.groups import FindingGroup, UncheckedGroup, block_numbers, same_blocks
 from normscope.audit.rules import rule_of
 from normscope.audit.tally import Tally
 from normscope.render.figures import all_of, counted, index_ranges
@@ -62,20 +62,22 @@ def blocks_text(finding: Finding) -> str:
     return counted(len(finding.places), "place") if len(finding.places) > 1 else ""
 
 
-def shared_blocks(group: FindingGroup) -> str | None:
-    """Return the blocks that all findings of a group name; None where they differ."""
-    texts = {blocks_text(finding) for finding in group.findings}
-    return texts.pop() if len(texts) == 1 else None
+def where_texts(group: FindingGroup) -> list[str]:
+    """Return each place of a group, with its blocks where they are the same in every target."""
+    return [
+        text
+        for where, findings in group.places.items()
+        if (text := _joined((inert(where), _shared_blocks(findings))))
+    ]
 
 
-def where_text(group: FindingGroup) -> str:
-    """Return the place of a group, with its blocks where they are the same in every target."""
-    return _joined((inert(group.where), shared_blocks(group) or ""))
+def _shared_blocks(findings: Sequence[Finding]) -> str:
+    return "" if same_blocks(findings) is None else blocks_text(findings[0])
 
 
 def target_texts(group: FindingGroup) -> list[str]:
     """Return each target, with its blocks where they differ among the targets."""
-    if shared_blocks(group) is not None:
+    if all(same_blocks(findings) is not None for findings in group.places.values()):
         return [inert(target) for target in group.targets]
     texts = (
         f"{inert(finding.target)} ({blocks_text(finding) or 'one place'})"

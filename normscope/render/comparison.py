@@ -1,5 +1,6 @@
 """Comparison -> what differs between two models, equal differences of a stack's blocks as one."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from normscope.render.names import within_block
 from normscope.render.page import Page, to_text
 from normscope.render.styles import PATH, QUIET, TITLE
 from normscope.render.visible import visible
+from normscope.statistics import greatest
 from normscope.weights.report import ValueDifference
 
 _INDENT = 2
@@ -70,7 +72,7 @@ def verdict_text(comparison: Comparison) -> str:
 def _values_text(comparison: Comparison) -> str:
     if comparison.values is None:
         return "; weights not compared"
-    largest = max((value.largest for value in comparison.values), default=0.0)
+    largest = greatest([0.0, *(value.largest for value in comparison.values)])
     count = counted(len(comparison.values), "parameter")
     return f"; values of {count} compared, largest difference {largest:.3g}"
 
@@ -79,7 +81,7 @@ def difference_rows(differences: Sequence[Difference]) -> tuple[DifferenceRow, .
     """Join the differences that equal blocks of one stack share, in order of first appearance."""
     groups: dict[tuple[str, str, str, str], list[int]] = {}
     for found in differences:
-        key = (_where(found), found.fact, visible(found.left), visible(found.right))
+        key = (_where(found), *map(visible, (found.fact, found.left, found.right)))
         indices = groups.setdefault(key, [])
         if found.stack is not None and found.index is not None:
             indices.append(found.index)
@@ -131,8 +133,14 @@ def _entry(lead: Cell, *details: Cell) -> Entry:
 
 
 def worst_values(comparison: Comparison) -> Sequence[ValueDifference]:
-    """Return the parameters that differ beyond the tolerance, the furthest apart first."""
-    return sorted(comparison.unequal_values, key=lambda value: (-value.relative, value.left))
+    """Return the parameters that differ beyond the tolerance, the furthest apart first.
+
+    Those that are no numbers come before all others.
+    """
+    return sorted(
+        comparison.unequal_values,
+        key=lambda value: (not math.isnan(value.relative), -value.relative, value.left),
+    )
 
 
 def _values(comparison: Comparison, page: Page) -> Iterator[Text]:

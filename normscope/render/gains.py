@@ -14,7 +14,7 @@ from normscope.render.styles import PATH, QUIET
 COLUMNS = ("blocks", "first", "mean over depth", "last", "smallest", "largest", "")
 _MOST_BARS = 24
 
-NO_VALUES = "no norm values were read: there are no safetensors files with this target"
+NO_VALUES = "no norm values were read: this target has no weights that can be read"
 
 
 def render_gains(inspection: Inspection, page: Page) -> str:

@@ -9,6 +9,7 @@ from normscope.render.diagram import render_diagram
 from normscope.render.explain import render_explanation
 from normscope.render.figures import counted
 from normscope.render.footnotes import marked
+from normscope.render.inert import inert_line
 from normscope.render.norm_rows import norm_rows
 from normscope.render.norms import columns_of, heading_of
 from normscope.render.overview import any_verified, overview_columns, overview_row
@@ -20,6 +21,7 @@ from normscope.render.words import SITE_WORDS
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&])")
 _TICKS = re.compile(r"`+")
+_MENTION = re.compile(r"([@#])(?=\w)")
 
 
 def render_markdown(inspection: Inspection) -> str:
@@ -97,13 +99,17 @@ def code(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return the text with every character escaped that markdown or HTML would read."""
-    return _SPECIAL.sub(r"\\\1", text)
+    """Return the text with every character escaped that markdown or HTML would read.
+
+    It mentions no person and refers to no issue either.
+    """
+    return _MENTION.sub(r"\1&#8203;", _SPECIAL.sub(r"\\\1", text))
 
 
 def joined(paragraphs: Iterable[str]) -> str:
-    """Return paragraphs as one text; empty ones are left out."""
-    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph) + "\n"
+    """Return paragraphs as one text that steers nothing; empty ones are left out."""
+    text = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+    return "".join(f"{inert_line(line)}\n" for line in text.split("\n"))
 
 
 def listed(items: Iterable[str]) -> str:

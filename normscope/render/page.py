@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from normscope.render.inert import inert_line
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -25,10 +27,11 @@ PLAIN = Page()
 def to_text(lines: Iterable[Text], page: Page) -> str:
     """Return the lines as one text that ends in a newline; no lines give no text.
 
-    The lines are laid out already: nothing is wrapped, cut or read as markup here.
+    The lines are laid out already: nothing is wrapped, cut or read as markup here. What would
+    steer a terminal or a pipeline is written as an escape, and its line loses its styles.
     """
     if not page.color:
-        return "".join(f"{line.plain.rstrip()}\n" for line in lines)
+        return "".join(f"{inert_line(line.plain.rstrip())}\n" for line in lines)
     target = io.StringIO()
     console = Console(
         file=target,
@@ -42,5 +45,6 @@ def to_text(lines: Iterable[Text], page: Page) -> str:
     )
     for line in lines:
         line.rstrip()
-        console.print(line, soft_wrap=True)
+        shown = inert_line(line.plain)
+        console.print(line if shown == line.plain else Text(shown), soft_wrap=True)
     return target.getvalue()

@@ -1,5 +1,6 @@
 """Inspection -> the sentences that a reader should not miss."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -20,6 +21,7 @@ def remarks_on(inspection: Inspection) -> tuple[str, ...]:
         *_nothing_found(inspection),
         *_no_final_norm(inspection),
         *_uneven_eps(inspection.norms),
+        *_impossible_eps(inspection.norms),
         *_never_run(inspection),
         *_towers(inspection.towers),
         *adapter_remarks(inspection.adapter),
@@ -68,6 +70,16 @@ def _eps_counts(by_eps: dict[float, list[str]]) -> str:
             *(f"{eps:g} in {', '.join(siblings_as_one(dict.fromkeys(n)))}" for eps, n in odd),
         )
     )
+
+
+def _impossible_eps(norms: Iterable[NormReport]) -> Iterator[str]:
+    found: dict[str, dict[str, None]] = {}
+    for norm in norms:
+        if norm.eps is not None and not 0 <= norm.eps < math.inf:
+            found.setdefault(f"{norm.eps:g}", {})[visible(norm.name)] = None
+    for eps, names in found.items():
+        shown = ", ".join(siblings_as_one(names))
+        yield f"eps is {eps} in {shown}: what such a norm gives is not finite, or zero"
 
 
 def _never_run(inspection: Inspection) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from normscope.render.markdown import code, escaped
+from normscope.render.markdown import code, escaped, joined
 from normscope.render.statistics_float16 import float16_sentence
 from normscope.render.statistics_stream import growth_sentence, stream_growth
 from normscope.render.statistics_words import (
@@ -34,7 +34,7 @@ def render_statistics_markdown(statistics: Statistics) -> str:
         "\n".join(f"- {point}" for point in points),
         "\n".join(_table(statistics)),
     )
-    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph) + "\n"
+    return joined(paragraphs)
 
 
 def _table(statistics: Statistics) -> Iterator[str]:

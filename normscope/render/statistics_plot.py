@@ -52,8 +52,8 @@ def plot_statistics(measured: Sequence[Statistics], kind: str) -> bytes:
         # A matplotlibrc in the current folder may be a stranger's, and can have LaTeX run.
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
-        # A glyph that the font lacks is drawn as a box.
-        warnings.filterwarnings("ignore", message="Glyph")
+        # A glyph that the font lacks is drawn as a box, and without a positive value no line is.
+        warnings.simplefilter("ignore", UserWarning)
         picture = _drawn(measured)
         target = io.BytesIO()
         written = "svg" if kind == "html" else kind

@@ -33,13 +33,30 @@ COLUMNS = (
 
 
 def csv_of_rows(rows: RowTable, *, header: bool) -> str:
-    """Return one line a row, below a header; what is not known is left empty."""
+    r"""Return one line a row, below a header; what is not known is left empty.
+
+    A text that a spreadsheet would take for a formula has a `'` before it, and a carriage return,
+    at which some readers end a line, is written `\r`. The id tells which token it is.
+    """
     target = io.StringIO()
     writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
     if header:
         writer.writeheader()
-    writer.writerows(_lines(rows))
+    writer.writerows(
+        {name: _cell(value) if isinstance(value, str) else value for name, value in line.items()}
+        for line in _lines(rows)
+    )
     return target.getvalue()
+
+
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+"""What a formula begins with, by the Open Web Application Security Project's page on CSV
+injection."""
+
+
+def _cell(text: str) -> str:
+    quoted = f"'{text}" if text.startswith(_FORMULA) else text
+    return quoted.replace("\r", r"\r").replace("\0", r"\x00")
 
 
 def json_lines_of_rows(rows: RowTable) -> str:
@@ -111,7 +128,7 @@ class TextWriter:
         text = (
             csv_of_rows(rows, header=not self._begun) if self.as_csv else json_lines_of_rows(rows)
         )
-        self.file.write(text.encode())
+        self.file.write(text.encode("utf-8", "backslashreplace"))
         self._begun = True
 
     def finish(self) -> None:

@@ -210,5 +210,5 @@ def _point(word: str, moments: Moments, labels: Sequence[str]) -> Row:
 def norm_heading(norm: NormStatistics) -> str:
     """Return `h.0.ln_1   LayerNorm   input`, with what its entries are where they are no tokens."""
     remark = rows_remark(norm)
-    pieces = (norm_title(norm), norm.kind, role_word(norm.role), remark)
+    pieces = (norm_title(norm), visible(norm.kind), role_word(norm.role), remark)
     return "   ".join(piece for piece in pieces if piece)

@@ -4,8 +4,12 @@ import math
 
 from normscope.inspection import ModelFacts
 from normscope.render.figures import counted, human_count
-from normscope.render.visible import visible
+from normscope.render.visible import shortened, visible
 from normscope.statistics import NormStatistics, Statistics, Token
+
+
+_LONGEST = 200
+"""Characters of a token's text; vocabularies hold runs of blanks and dashes of up to 128."""
 
 
 def figure(value: float) -> str:
@@ -24,7 +28,7 @@ def token_label(token: Token, *, several: bool) -> str:
     """Return `0 "[CLS]"`, and `1:0 "[CLS]"` where there are several sequences."""
     place = f"{token.sequence}:{token.position}" if several else str(token.position)
     if token.text is not None:
-        return f'{place} "{visible(token.text)}"'
+        return f'{place} "{visible(shortened(token.text, _LONGEST))}"'
     return place if token.id is None else f"{place} #{token.id}"
 
 
@@ -46,9 +50,9 @@ def norm_title(norm: NormStatistics) -> str:
 def rows_remark(norm: NormStatistics) -> str:
     """Say what the entries of a norm are where they are not one row a token, else ""."""
     if norm.problem is not None:
-        return norm.problem
+        return visible(norm.problem)
     if norm.rows_per_token is None:
-        return f"its rows are no tokens: {norm.rows}"
+        return f"its rows are no tokens: {visible(norm.rows or 'unknown')}"
     return f"mean over {norm.rows_per_token} rows a token" if norm.rows_per_token > 1 else ""
 
 

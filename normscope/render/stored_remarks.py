@@ -102,7 +102,7 @@ def _holding_sums(parameters: Iterable[StoredParameter]) -> Iterator[str]:
     if found:
         yield (
             f"the file holds {found[0].added:g} + w where the model's norms take w "
-            f"({counted(len(found), 'gain')}); it is counted once here"
+            f"({counted(len(found), 'gain')}); the gains shown are 1 + w"
         )
 
 

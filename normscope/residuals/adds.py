@@ -124,16 +124,23 @@ def _fused_product(graph: Graph, node: Node) -> Iterator[_Addition]:
 
 def _can_add(graph: Graph, node: Node, skip: int, branch: int) -> bool:
     """A skip may be a learned query or latent, as it is stored; a branch is computed."""
-    sizes, added = _sizes(graph, node.index), _sizes(graph, branch)
-    # What is computed once may be added to each of several streams that are stacked.
-    stacked = len(added) > 2 and sizes[-len(added) :] == added
+    sizes, kept, added = (_sizes(graph, index) for index in (node.index, skip, branch))
     return (
         len(node.shape) > 1
-        and _sizes(graph, skip) == sizes
-        and (sizes == added or stacked)
+        and _fits(kept, sizes, least=2)
+        and _fits(added, sizes, least=3)
         and is_activation(graph, branch)
         and (is_activation(graph, skip) or graph.depends_on_weight[skip])
     )
+
+
+def _fits(sizes: tuple[int, ...], whole: tuple[int, ...], *, least: int) -> bool:
+    """Tell whether a value is as large as the sum, or is added along its leading axes.
+
+    Queries that are stored for one sequence meet what was computed for several; what is computed
+    once is added to each of several streams that are stacked.
+    """
+    return sizes == whole or (len(sizes) >= least and whole[-len(sizes) :] == sizes)
 
 
 def _sizes(graph: Graph, index: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph, Origin
-from normscope.limits import Limits, is_about_size
+from normscope.limits import Limits, failure_of_size
 from normscope.tracing.autocast import autocast_known_on_meta
 from normscope.tracing.devices import LARGEST_RESULT
 from normscope.tracing.eager import running_eagerly
@@ -77,13 +77,8 @@ def _trace(
             ):
                 result = module(*positional, **inputs)
         except Exception as error:
-            if is_about_size(error):
-                raise NormscopeError(
-                    FailureKind.OUT_OF_MEMORY,
-                    f"the forward pass ran out of memory: {_first_line(error)}",
-                ) from error
             raise NormscopeError(
-                FailureKind.TRACE_FAILED,
+                failure_of_size(error) or FailureKind.TRACE_FAILED,
                 f"the forward pass failed: {type(error).__name__}: {_first_line(error)}",
                 "report it with the config at hand; the traceback is shown with --verbose",
             ) from error

@@ -86,14 +86,21 @@ def _candidates(
         if shrunk.config in seen:
             continue
         seen.append(shrunk.config)
-        yield _built(checkpoint, config, shrunk.config), shrunk.wording
+        model = _built(checkpoint, config, shrunk.config)
+        if isinstance(model, NormscopeError):
+            yield model, shrunk.wording
+            model = _built(checkpoint, config, shrunk.config, entire=True)
+        yield model, shrunk.wording
 
 
-def _built(checkpoint: Checkpoint, whole: Config, shrunk: Config) -> BuiltModel | NormscopeError:
+def _built(
+    checkpoint: Checkpoint, whole: Config, shrunk: Config, *, entire: bool = False
+) -> BuiltModel | NormscopeError:
     if checkpoint.kind is CheckpointKind.GGUF:  # its own config is spread over the file's header
         small = replace(checkpoint, kind=CheckpointKind.CONFIG_FILE, config=shrunk)
     else:
-        small = replace(checkpoint, config=with_changes(checkpoint.config or {}, whole, shrunk))
+        changed = with_changes(checkpoint.config or {}, whole, shrunk, entire=entire)
+        small = replace(checkpoint, config=changed)
     try:
         return build_on_meta(small, dtype="float32")
     except NormscopeError as error:
@@ -113,17 +120,37 @@ def _run(model: BuiltModel, wording: str) -> Copy:
 
 
 def _subject(module: nn.Module, root: TracedRoot) -> Subject:
-    """Run a root; a second time with smaller token numbers where a table has no such row.
+    """Run a root; again with longer tables, then smaller numbers, where a table has no such row.
 
-    On `meta` no one looks that up.
+    On `meta` no one looks that up, and a default config may count its image token past its words.
     """
     module.forward = entry_point(module)
-    try:
-        return _running(module, root.inputs)
-    except NormscopeError as error:
-        if "index out of range" not in error.message:
-            raise
-    return _running(module, _with_small_numbers(module, root.inputs))
+    for prepared in (_as_they_are, _with_long_tables, _with_small_numbers):
+        try:
+            return _running(module, prepared(module, root.inputs))
+        except NormscopeError as error:
+            if "index out of range" not in error.message:
+                raise
+            failed = error
+    raise failed
+
+
+def _as_they_are(_module: nn.Module, inputs: ExampleInputs) -> ExampleInputs:
+    return inputs
+
+
+def _with_long_tables(module: nn.Module, inputs: ExampleInputs) -> ExampleInputs:
+    """Let every embedding have a row for each number in the inputs, shifted by its own rows."""
+    numbers = [
+        int(value.max()) + 1
+        for value in inputs.keywords.values()
+        if isinstance(value, torch.Tensor) and value.dtype is torch.int64 and value.numel()
+    ]
+    for part in module.modules():
+        if isinstance(part, nn.Embedding) and numbers:
+            rows = torch.arange(part.num_embeddings + max(numbers)) % part.num_embeddings
+            part.weight = nn.Parameter(part.weight.detach()[rows], requires_grad=False)
+    return inputs
 
 
 def _with_small_numbers(module: nn.Module, inputs: ExampleInputs) -> ExampleInputs:

@@ -13,6 +13,9 @@ from normscope.verification.norm_probe import ObservedNorm, probe_norm
 from normscope.verification.randomize import randomized
 
 _EPS_CLOSE = 0.05
+_LARGEST_EPS = 1e30
+"""Beyond it, and below zero, what a norm gives is zero or no number."""
+_OF_A_ROW = frozenset({NormKind.LAYER, NormKind.RMS, NormKind.L2})
 _SETTINGS = (bool, int, float, str, tuple, type(None))
 _LARGEST = 1 << 20
 """Features beyond which a norm is not probed."""
@@ -61,6 +64,10 @@ def verify_norm(root: nn.Module, report: NormReport) -> VerifiedNorm | NotChecke
         return NotChecked(what=report.name, reason="it is no module of its own")
     if math.prod(report.shape) > _LARGEST:
         return NotChecked(what=report.name, reason="it is too large to probe")
+    if report.kind in _OF_A_ROW and math.prod(report.shape) == 1:
+        return NotChecked(what=report.name, reason="it normalizes single values, which tell nothing")
+    if report.eps is not None and not 0 <= report.eps < _LARGEST_EPS:
+        return NotChecked(what=report.name, reason=f"its eps is {report.eps:g}")
     module = root.get_submodule(report.module)
     failure = "its report names no shape"
     for layout in layouts(report):

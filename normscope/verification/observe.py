@@ -59,6 +59,8 @@ class Behind:
 
     values: tuple[Edge | int, ...]
     """What its first products behind it read, and the next sums, or the model's outputs."""
+    sums: tuple[int, ...]
+    """Those of them that are sums."""
     ends: bool
     """Whether no further sum of the same list of blocks follows."""
 
@@ -172,7 +174,9 @@ def _trunk(subject: Subject, baseline: Values, cuts: Cuts, behind: Behind) -> Tr
     clear = set(answers.values()) - {Response.UNCLEAR, Response.NOTHING}
     if not clear <= {Response.UNCHANGED}:
         return Trunk.FREE
-    return Trunk.ENDS if behind.ends or not clear else Trunk.NORMALIZED
+    # A sum for tokens of a kind that there are none of is as good as none.
+    ends = behind.ends or all(answers[value] is Response.NOTHING for value in behind.sums)
+    return Trunk.ENDS if ends or not clear else Trunk.NORMALIZED
 
 
 def _remainder(subject: Subject, cuts: Cuts) -> float:
@@ -181,6 +185,7 @@ def _remainder(subject: Subject, cuts: Cuts) -> float:
         subject,
         Edit(operands={cuts.branch: torch.zeros_like}, watched=(cuts.skip, total)),
     )
-    skip, left = seen[cuts.skip].flatten(), seen[total].flatten()
+    left = seen[total].flatten()
+    skip = seen[cuts.skip].expand_as(seen[total]).flatten()
     factor = skip @ left / (skip @ skip)
     return float((left - factor * skip).norm() / skip.norm())

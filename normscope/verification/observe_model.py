@@ -104,6 +104,10 @@ def _observed(subject: Subject, baseline: Values, one: _Prepared) -> ObservedBra
     watched = watched_of(one.cuts, one.behind, one.ended)
     if not all(bool(baseline[item].isfinite().all()) for item in watched):
         return "its values in the copy are not finite"
+    if not any(bool(baseline[edge].any()) for edge in one.cuts.entries):
+        return "nothing of the copy's inputs goes through it"
+    if not bool(baseline[one.cuts.into_branch[0]].any()):
+        return "what enters it is zero in the copy"
     try:
         return observe_branch(
             subject,
@@ -177,23 +181,24 @@ def _behind(
     that norm belongs to the next block.
     """
     stack = block.key.path.rpartition(".")[0]
+    reached = _reached(graph, node)
     later: list[int] = []
     ends, first = True, None
     for other in placed.blocks:
         for branch in other.branches:
             add = branch.branch.add
-            if add.node <= node or not branch.has_skip:
+            if add.node not in reached or not branch.has_skip:
                 continue
             if first is None or add.node < first.branch.add.node:
                 first = branch
             later.append(add.node)
             ends = ends and other.key.path.rpartition(".")[0] != stack
     ends = ends or (first is not None and _entering(first, inputs) != first.branch.add.stream)
-    reached = _reached(graph, node)
-    sums = seen_values(graph, [value for value in sorted(set(later)) if value in reached])
+    sums = seen_values(graph, sorted(set(later)))
     outputs = seen_values(graph, [value for value in graph.outputs if value in reached])
     entries = first_products(graph, node, reached)[:_NEXT_PRODUCTS]
-    return Behind(values=(*entries, *(sums[:_NEXT_SUMS] or outputs)), ends=ends)
+    sums = sums[:_NEXT_SUMS]
+    return Behind(values=(*entries, *(sums or outputs)), sums=sums, ends=ends)
 
 
 def _reached(graph: Graph, start: int) -> set[int]:

@@ -75,18 +75,25 @@ def shrunk_configs(config: Config, blocks: Sequence[BlockReport]) -> Iterator[Sh
     yield Shrunk(config=config, wording="the whole model")
 
 
-def with_changes(given: Config, whole: Config, shrunk: Config) -> Config:
+def with_changes(
+    given: Config, whole: Config, shrunk: Config, *, entire: bool = False
+) -> Config:
     """Return what was given with the shrunk values in it, without what follows from it.
 
     A config class derives further fields from those that were given (names of stages, what each
     block is), and derives them anew from the smaller ones; also one within another. A plain
-    mapping is given whole.
+    mapping is given whole, and so is, with `entire`, each config within that was not given: its
+    own class has other values by default than the config around it.
     """
     changed: dict[str, Any] = dict(given)
     for name, value in shrunk.items():
         if isinstance(value, Mapping) and "model_type" in value:
             inner = given.get(name)
-            part = with_changes(inner if isinstance(inner, Mapping) else {}, whole[name], value)
+            if entire and not isinstance(inner, Mapping):
+                changed[name] = value
+                continue
+            within = inner if isinstance(inner, Mapping) else {}
+            part = with_changes(within, whole[name], value, entire=entire)
             if part:
                 changed[name] = part
         elif value != whole[name]:

@@ -43,9 +43,8 @@ def fp8(name, value):
 def four_bits(name, value):
     return {
         f"{name}.weight": ints(value.numel() // 2, 1, dtype=torch.uint8),
-        f"{name}.weight.absmax": ints(4, dtype=torch.uint8),
+        f"{name}.weight.absmax": torch.ones(4),
         f"{name}.weight.quant_map": torch.zeros(16),
-        f"{name}.weight.nested_absmax": torch.ones(1),
         f"{name}.weight.quant_state.bitsandbytes__nf4": ints(30, dtype=torch.uint8),
     }
 

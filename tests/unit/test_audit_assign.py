@@ -175,6 +175,11 @@ class TestTyped:
         assert seen(assign(read, ["small"])) == [("a", "../models/small")]
         assert seen(assign(read))[1:] == [("a", "../models/big"), ("a", "../models/small")]
 
+    def test_a_path_that_is_another_one_seen_from_the_policy(self, folder):
+        (folder / "ci").mkdir()
+        read = policy(TWO, "ci/normscope.toml")
+        assert seen(assign(read, ["models/small"])) == [("", "models/small")]
+
     def test_globs_that_match_nothing_do_not_matter_to_them(self, folder):
         text = TWO.replace("./models/*", "./nothing/*")
         assert seen(assign(policy(text), ["type:bert"])) == [("all", "type:bert")]

@@ -16,7 +16,7 @@ from normscope.audit.tally import tally_of
 def test_the_same_finding_of_many_targets_is_one_group() -> None:
     (group,) = grouped_findings(alike(12).findings())
     assert len(group.targets) == 12
-    assert group.places == 12 * 12
+    assert sum(len(finding.places) for finding in group.findings) == 12 * 12
     assert (group.code, group.severity) == ("NS106", Severity.ERROR)
 
 
@@ -26,6 +26,22 @@ def test_the_same_finding_of_many_targets_is_one_group() -> None:
 def test_what_differs_is_a_group_of_its_own(other: dict[str, object]) -> None:
     finding = eps_finding("a")
     assert len(grouped_findings([finding, replace(finding, target="b", **other)])) == 2
+
+
+def test_one_thing_at_several_places_of_the_same_targets_is_one_group() -> None:
+    findings = [eps_finding(name) for name in "ab"]
+    elsewhere = [replace(finding, where="norm", places=("norm",)) for finding in findings]
+    (group,) = grouped_findings([*findings, *elsewhere])
+    assert tuple(group.places) == (findings[0].where, "norm")
+    assert group.targets == ("a", "b")
+    apart = grouped_findings([*findings, elsewhere[0]])
+    assert [len(group.places) for group in apart] == [1, 1]
+
+
+def test_places_in_other_blocks_of_each_target_stay_apart() -> None:
+    findings = [odd_blocks("a", (1,)), odd_blocks("b", (2,))]
+    elsewhere = [replace(finding, where="norm", places=("norm",)) for finding in findings]
+    assert len(grouped_findings([*findings, *elsewhere])) == 2
 
 
 def test_the_worst_comes_first_then_the_code_then_the_most_frequent() -> None:

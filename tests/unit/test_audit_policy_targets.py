@@ -175,6 +175,7 @@ class TestNoGlobs:
         ("type:bert", "type:bert-2", False),
         ("type:*", "type:bert", True),
         ("./a/b/", "a/b", True),
+        ("./not/there", "./not/there", True),
         ("./a/*", "a/b", True),
         ("a/*", "a/b/c", False),
         ("a/**", "a/b/c", True),

@@ -1,6 +1,7 @@
 """GGUF files: which tensor is which norm's, what the file holds of it, and what is refused."""
 
 import json
+import os
 import struct
 from pathlib import Path
 
@@ -301,6 +302,32 @@ class TestDamage:
         assert answer["kind"] == "corrupt"
         assert "\n" not in answer["message"]
         assert sorted(file.name for file in tmp_path.iterdir()) == ["cut.gguf", "out.json"]
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"", "it is empty"),
+            (b"PK\x03\x04 and more", "it does not start with the GGUF magic bytes"),
+            (header([ONE], count=2**60, data=DATA), "announces more than it holds"),
+            (header([ONE], entries=2**60, data=DATA), "announces more than it holds"),
+            (header([ONE], data=DATA)[:60], "announces more than it holds"),
+            (header([ONE], version=1, data=DATA), "it is GGUF v1"),
+        ],
+    )
+    def test_a_target_that_is_none_says_why(self, tmp_path, content, words):
+        path = tmp_path / "bad.gguf"
+        path.write_bytes(content)
+        answer = inspect_checkpoint(str(path))
+        assert isinstance(answer, Uninspectable)
+        assert answer.kind is FailureKind.CORRUPT
+        assert words in answer.message
+        assert answer.message.count(str(path)) == 1
+
+    def test_a_pipe_of_that_name_is_not_waited_for(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe.gguf")
+        answer = inspect_checkpoint(str(tmp_path / "pipe.gguf"))
+        assert isinstance(answer, Uninspectable)
+        assert answer.message.endswith("it is no regular file")
 
     def test_a_folder_of_that_name(self, tmp_path):
         (tmp_path / "x.gguf").mkdir()

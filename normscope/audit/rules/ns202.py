@@ -1,6 +1,7 @@
-"""NS202: an eps that is zero, or becomes zero or a subnormal number when it is rounded."""
+"""NS202: an eps that is zero, subnormal or no number, itself or when it is rounded."""
 
 import math
+import sys
 from collections.abc import Iterator
 
 from normscope.audit.findings import Observation, Severity
@@ -11,6 +12,7 @@ from normscope.inspection import NormReport
 _FEATURES = frozenset({"LayerNorm", "RMSNorm", "GroupNorm", "InstanceNorm", "BatchNorm"})
 _SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149}
 """The smallest number that is not zero; half of it is rounded to zero."""
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.403e38}
 _SMALLEST_NORMAL = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126}
 
 
@@ -37,6 +39,9 @@ def _fault(norm: NormReport) -> tuple[str, str, Severity | None] | None:
     if not norm.eps:
         return "it has no eps: a row of equal values is divided by zero", "no eps", None
     dtype = norm.statistics_dtype or "float32"
+    if not 0 <= norm.eps <= _LARGEST.get(dtype, sys.float_info.max):
+        found = f"eps {norm.eps:g} is no positive number in {dtype}"
+        return f"{found}: what the norm gives is not finite, or zero", found, Severity.ERROR
     if norm.eps <= _SMALLEST.get(dtype, 0.0) / 2:
         found = f"eps {norm.eps:g} is zero in {dtype}"
         return f"{found}, in which its statistics run", found, None
@@ -80,7 +85,7 @@ RULE = Rule(
     code="NS202",
     title="eps that is zero or subnormal when rounded",
     what="Rounds each eps to the dtype in which the norm's statistics run: a warning where "
-    "nothing is left of it, a note where it is subnormal (below 6.1e-05 in float16). For norms "
+    "nothing is left of it, an error where it is negative or not finite, a note where it is subnormal (below 6.1e-05 in float16). For norms "
     "that add it in float32, one note for the model where it would be zero in float16, like the "
     "1e-12 of BERT.",
     severity=Severity.WARNING,
