@@ -17,6 +17,12 @@ def _leave_current_folder_out() -> None:
 
 _leave_current_folder_out()
 
+import signal  # noqa: E402  # not the current folder's
+
+# Until a command is there to be interrupted, an interrupt ends the process without a word.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 from normscope.cli.app import main  # noqa: E402  # only now
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,10 +1,11 @@
 """Files: read only where they are files, written whole or not at all."""
 
+import atexit
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -78,11 +79,17 @@ class PendingFile:
     """
 
     def __init__(self, path: Path) -> None:
-        prefix = f".{path.name[:_LONGEST_PREFIX]}."
-        descriptor, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
-        self.file: BinaryIO = os.fdopen(descriptor, "w+b")
         self._path = path
-        self._temporary = Path(name)
+        name = f".{path.name[:_LONGEST_PREFIX]}.{os.urandom(8).hex()}"
+        self._temporary = path.parent / name
+        # Known before it is there, so that no interrupt comes between.
+        _pending[self._temporary] = os.getpid()
+        try:
+            descriptor = os.open(self._temporary, _NEW, 0o600)
+        except OSError:
+            del _pending[self._temporary]
+            raise
+        self.file: BinaryIO = os.fdopen(descriptor, "w+b")
 
     def commit(self) -> None:
         """Put the file in place, with the mode that `open` would give it."""
@@ -93,8 +100,25 @@ class PendingFile:
 
     def discard(self) -> None:
         """Leave nothing behind; does nothing once the file is in place."""
-        self.file.close()
+        with suppress(OSError):  # of a full disk; the write has told it
+            self.file.close()
         self._temporary.unlink(missing_ok=True)
+        _pending.pop(self._temporary, None)
+
+
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY
+_pending: dict[Path, int] = {}
+"""Files that are not in place yet, and the process that writes them."""
+
+
+@atexit.register
+def discard_pending() -> None:
+    """Remove what this process has begun to write and can no longer put in place."""
+    for path, process in tuple(_pending.items()):
+        if process == os.getpid():  # a forked one knows of its parent's
+            with suppress(OSError):
+                path.unlink()
+            _pending.pop(path, None)
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -262,5 +262,5 @@ def _norm_values(inspection: Inspection, options: InspectOptions) -> Mapping[str
     if source is None:
         return None
     with within(checkpoint.target, _limits(checkpoint, options)):
-        built = _built(checkpoint, options)
+        built = _built(checkpoint, replace(options, tell=lambda _: None))  # was told before
     return read_norm_values(source, built.module, norm_parameters(inspection))

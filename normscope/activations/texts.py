@@ -43,7 +43,7 @@ def encode_texts(
 
 
 def _check_whole(text: str, number: int) -> None:
-    """A byte that is no UTF-8 becomes a lone surrogate on the way here; so may `\\ud800` in JSON."""
+    """A byte that is no UTF-8 has become a lone surrogate on the way here; JSON may hold one."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

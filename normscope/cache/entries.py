@@ -10,11 +10,23 @@ from typing import Any, Generic, TypeVar
 
 from normscope.cache.code import code_digest, tree_digest
 from normscope.cache.documents import plain, restored
-from normscope.files import replace_file
+from normscope.files import TooLongError, read_regular, replace_file
 from normscope.graph import Graph
 from normscope.inspection import Inspection
 
 SCHEMA = "normscope.cache/2"
+
+_LARGEST = 1 << 28
+"""Bytes of an entry; a model of 10,000 blocks takes a tenth of it."""
+_NO_ENTRY = (
+    OSError,
+    TooLongError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -69,14 +81,14 @@ def recall_code(key: str, folder: Path | None = None) -> Code | None:
 
 def _read(key: str, folder: Path | None, restore: Callable[[Any], Kept]) -> Entry[Kept] | None:
     try:
-        document: Any = json.loads(_path(key, folder).read_text(encoding="utf-8"))
+        document: Any = json.loads(read_regular(_path(key, folder), most=_LARGEST))
         stamp = restored(_Stamp, document["stamp"])
         if stamp.schema != SCHEMA or stamp.digest != stamp.code.digest():
             return None
         answer = restore(document["answer"])
     except FileNotFoundError:
         return None
-    except (OSError, RuntimeError, ValueError, TypeError, KeyError, AttributeError):
+    except _NO_ENTRY:
         _log.debug("the cached answer %s cannot be read", key, exc_info=True)
         return None
     _log.debug("answered from the cache: %s", key)

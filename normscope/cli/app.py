@@ -1,5 +1,6 @@
 """The command line: which commands there are."""
 
+import signal
 from typing import Annotated
 
 import typer
@@ -63,4 +64,11 @@ def normscope(
 def main() -> None:
     """Run the command line; ends the process with one of `ExitStatus`."""
     open_closed_streams()
-    app(prog_name="normscope")
+    try:
+        app(prog_name="normscope")
+    finally:
+        # All is written: an interrupt while the libraries are taken down has nothing to say.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # Where one has passed through an `exec`, as imports have them, CPython would end as if
+        # killed by it, whatever the exit status; any other `exec` makes it forget.
+        exec("")

@@ -25,3 +25,8 @@ def read_budget(
         seconds=None if timed else SECONDS,
         memory=None if bounded else MEMORY,
     )
+
+
+def measuring_budget(*, modules: int | None) -> Limits:
+    """Return the limits of a measurement, which takes the time and the memory of its weights."""
+    return Limits(modules=modules or Limits().modules)

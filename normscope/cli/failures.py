@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import typer
 
+from normscope.cli.interrupts import interruptible, stopped
 from normscope.cli.libraries import kept_off_stdout
 from normscope.cli.output import ReaderGoneError, say
 from normscope.errors import FailureKind, NormscopeError, UsageError
@@ -36,14 +37,19 @@ def answered(
     """Return what `ask` returns, or why there is no answer for `target`.
 
     What libraries print meanwhile stays off stdout. A `UsageError` passes: it is about what was
-    typed. With `verbose` the traceback of a failure goes to stderr.
+    typed. With `verbose` the traceback of a failure goes to stderr. A signal that a library has
+    taken for an error, or has swallowed, ends the command all the same.
     """
+    if stopped():
+        raise KeyboardInterrupt
     try:
         with kept_off_stdout(quiet=quiet, verbose=verbose):
             return ask()
     except UsageError:
         raise
-    except Exception as error:  # noqa: BLE001 - one bad target must not stop the others
+    except Exception as error:  # one bad target must not stop the others
+        if stopped():
+            raise KeyboardInterrupt from error
         if verbose:
             say(_traceback(error))
         return _failure(target, error)
@@ -57,9 +63,10 @@ def tell_failure(failure: Uninspectable) -> None:
 
 @contextmanager
 def every_error_told() -> Iterator[None]:
-    """Turn whatever ends a command into lines on stderr and an exit status."""
+    """Turn whatever ends a command, also a signal, into lines on stderr and an exit status."""
     try:
-        yield
+        with interruptible():
+            yield
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
     except UsageError as error:

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
@@ -14,11 +15,13 @@ class Interrupts:
     """Raises `KeyboardInterrupt` where a signal arrives, or as soon as it may."""
 
     def __init__(self) -> None:
+        self.arrived_once = False
         self._held = False
         self._waiting = False
 
     def arrived(self, _number: int, _frame: FrameType | None) -> None:
         """Take a signal."""
+        self.arrived_once = True
         if self._held:
             self._waiting = True
             return
@@ -37,10 +40,20 @@ class Interrupts:
             raise KeyboardInterrupt
 
 
+_current: ContextVar[Interrupts | None] = ContextVar("current", default=None)
+
+
+def stopped() -> bool:
+    """Tell whether a signal has arrived, also one that a library took for an error of its own."""
+    current = _current.get()
+    return current is not None and current.arrived_once
+
+
 @contextmanager
 def interruptible() -> Iterator[Interrupts]:
     """Treat SIGTERM like Ctrl-C while the block runs; signals reach the main thread alone."""
-    interrupts = Interrupts()
+    interrupts, outer = Interrupts(), _current.get()
+    _current.set(interrupts)
     before: dict[signal.Signals, Any] = {}
     try:
         if threading.current_thread() is threading.main_thread():
@@ -50,3 +63,4 @@ def interruptible() -> Iterator[Interrupts]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        _current.set(outer)

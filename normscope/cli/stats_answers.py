@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from normscope.cli.budgets import measuring_budget
 from normscope.cli.failures import ExitStatus, answered, tell_failure
 from normscope.cli.interrupts import Interrupts, interruptible
 from normscope.cli.options import Format
@@ -49,6 +50,7 @@ class StatsRequest:
     device_map: str | None
     max_memory: int | None
     attention: str | None
+    max_modules: int | None
     revision: str | None
     offline: bool
     trust_remote_code: bool
@@ -138,6 +140,7 @@ def _measure(
         device=request.device,
         offload=_offload(request),
         attention=request.attention,
+        limits=measuring_budget(modules=request.max_modules),
         tell=partial(_say_first, quiet=request.quiet),
         revision=request.revision,
         offline=request.offline,

@@ -1,7 +1,7 @@
 """The rows of a run as they come -> a file, written whole or not at all."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -73,7 +73,11 @@ class SavedRows:
     def __post_init__(self) -> None:
         with _writing(self.path):
             self._pending = PendingFile(self.path)
-        self._writer = _writer_for(self.path)(self._pending.file, self.path.parent)
+            try:
+                self._writer = _writer_for(self.path)(self._pending.file, self.path.parent)
+            except BaseException:
+                self._pending.discard()
+                raise
 
     def write(self, chunk: "Chunk") -> None:
         """Take the next chunk; raises `UsageError` where the disk does not."""
@@ -90,7 +94,8 @@ class SavedRows:
 
     def close(self) -> None:
         """Leave nothing behind but a file that was put in place."""
-        self._writer.close()
+        with suppress(OSError):  # of a full disk; the write has told it
+            self._writer.close()
         self._pending.discard()
 
 

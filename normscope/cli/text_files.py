@@ -95,7 +95,7 @@ def _text(line: str, texts: TextFile, number: int) -> str:
     where = f"{shown(texts.path)}, line {number}"
     try:
         document = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of 5,000 digits
         raise UsageError(f"{where}: not valid JSON: {error}") from error
     text = document.get(texts.field) if isinstance(document, dict) else None
     if not isinstance(text, str):

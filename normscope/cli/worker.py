@@ -17,6 +17,7 @@ from normscope.cli.collector import rare_collections
 from normscope.cli.failures import answered
 from normscope.cli.questions import Question
 from normscope.errors import UsageError
+from normscope.files import discard_pending
 
 MOST_TASKS = 25
 """A new worker costs milliseconds where it is forked; what libraries leave behind ends with one."""
@@ -88,6 +89,7 @@ def _wait_for_the_end(descriptor: int) -> None:
     poll = select.poll()
     poll.register(descriptor, 0)  # the end of the other side is told unasked
     poll.poll()
+    discard_pending()
     os._exit(1)
 
 

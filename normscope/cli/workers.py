@@ -21,6 +21,8 @@ from normscope.inspection import Uninspectable
 
 _PATIENCE = 5.0
 """Seconds that a worker has for ending once its pipe is closed."""
+_GRACE = 0.5
+"""Seconds in which it may end by itself, where it is ended."""
 _LOOK = 0.05
 """Seconds between two looks at what workers take, where that is limited."""
 
@@ -52,12 +54,15 @@ class Workers(Generic[Task, Reply]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         """End every worker, also in the middle of its work."""
-        for worker in (*self._busy, *self._free):
+        workers = (*self._busy, *self._free)
+        for worker in workers:
+            worker.connection.close()
+        for worker in workers:
             _end(worker)
-        for worker in (*self._busy, *self._free):
-            worker.process.join(_PATIENCE)
+        if error is not None:
+            _end_server()
 
     @property
     def full(self) -> bool:
@@ -156,9 +161,24 @@ def _prepare(*, quietly: bool) -> None:
         signal.signal(signal.SIGINT, handler)
 
 
+def _end_server() -> None:
+    """End the process that forks workers; while it imports torch it would not see our end."""
+    if _start_method() != "forkserver":
+        return
+    from multiprocessing import forkserver
+
+    process = getattr(forkserver._forkserver, "_forkserver_pid", None)
+    if process is not None:
+        with suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+
+
 def _end(worker: _Worker) -> None:
-    worker.process.kill()
+    """Let a worker see that its pipe is closed, and lay down what it is writing; then end it."""
     worker.connection.close()
+    worker.process.join(_GRACE)
+    worker.process.kill()
+    worker.process.join(_PATIENCE)
 
 
 def _death(worker: _Worker) -> Uninspectable:

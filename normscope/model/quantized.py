@@ -34,14 +34,16 @@ def refuse_quantized(checkpoint: Checkpoint, device: str) -> None:
     if method is None:
         return
     stored = dict((checkpoint.config or {})["quantization_config"])
-    if not AutoHfQuantizer.supports_quant_method(stored):
-        raise not_runnable(checkpoint, "transformers does not know the method")
     try:
-        AutoHfQuantizer.from_config(stored, pre_quantized=True).validate_environment(
-            device_map={"": device}, weights_only=True
-        )
+        known = AutoHfQuantizer.supports_quant_method(stored)
+        if known:
+            AutoHfQuantizer.from_config(stored, pre_quantized=True).validate_environment(
+                device_map={"": device}, weights_only=True
+            )
     except Exception as error:
         raise not_runnable(checkpoint, error) from error
+    if not known:
+        raise not_runnable(checkpoint, "transformers does not know the method")
 
 
 def not_runnable(checkpoint: Checkpoint, reason: Exception | str) -> NormscopeError:

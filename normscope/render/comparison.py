@@ -81,7 +81,8 @@ def difference_rows(differences: Sequence[Difference]) -> tuple[DifferenceRow, .
     """Join the differences that equal blocks of one stack share, in order of first appearance."""
     groups: dict[tuple[str, str, str, str], list[int]] = {}
     for found in differences:
-        key = (_where(found), *map(visible, (found.fact, found.left, found.right)))
+        fact, left, right = (visible(text) for text in (found.fact, found.left, found.right))
+        key = (_where(found), fact, left, right)
         indices = groups.setdefault(key, [])
         if found.stack is not None and found.index is not None:
             indices.append(found.index)

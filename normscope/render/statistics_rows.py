@@ -11,6 +11,7 @@ from normscope.activations.chunks import Chunk, Columns
 from normscope.activations.row_table import RowTable, RowTables
 from normscope.render.plain import Json
 from normscope.render.statistics_documents import nine_digits
+from normscope.render.visible import shortened
 from normscope.statistics import Token
 
 _QUANTITIES = ("mean", "variance", "peak", "peak_channel")
@@ -49,12 +50,16 @@ def csv_of_rows(rows: RowTable, *, header: bool) -> str:
     return target.getvalue()
 
 
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """What a formula begins with, by the Open Web Application Security Project's page on CSV
 injection."""
 
+_LONGEST_CELL = 30_000
+"""Characters; Excel takes 32,767, and Python's own reader 131,072."""
+
 
 def _cell(text: str) -> str:
+    text = shortened(text, _LONGEST_CELL)
     quoted = f"'{text}" if text.startswith(_FORMULA) else text
     return quoted.replace("\r", r"\r").replace("\0", r"\x00")
 

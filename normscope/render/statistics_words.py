@@ -7,7 +7,6 @@ from normscope.render.figures import counted, human_count
 from normscope.render.visible import shortened, visible
 from normscope.statistics import NormStatistics, Statistics, Token
 
-
 _LONGEST = 200
 """Characters of a token's text; vocabularies hold runs of blanks and dashes of up to 128."""
 

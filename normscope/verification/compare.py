@@ -54,8 +54,16 @@ def _twin(block: BlockReport, copy: Sequence[CopyBlock]) -> CopyBlock | None:
         for other in copy
         if other.kinds == kinds and stack_path(other.path) == stack_path(block.path)
     ]
-    ranked = sorted(alike, key=lambda other: (other.facts != facts, other.path != block.path))
-    return ranked[0] if ranked else None
+    return min(
+        alike,
+        key=lambda other: (
+            other.facts != facts,
+            other.path != block.path,
+            # The first block may read zeros where the others read what it made of them.
+            any(isinstance(branch, str) for branch in other.branches),
+        ),
+        default=None,
+    )
 
 
 def facts_of(block: BlockReport) -> tuple[object, ...]:

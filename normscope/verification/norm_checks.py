@@ -65,7 +65,9 @@ def verify_norm(root: nn.Module, report: NormReport) -> VerifiedNorm | NotChecke
     if math.prod(report.shape) > _LARGEST:
         return NotChecked(what=report.name, reason="it is too large to probe")
     if report.kind in _OF_A_ROW and math.prod(report.shape) == 1:
-        return NotChecked(what=report.name, reason="it normalizes single values, which tell nothing")
+        return NotChecked(
+            what=report.name, reason="it normalizes single values, which tell nothing"
+        )
     if report.eps is not None and not 0 <= report.eps < _LARGEST_EPS:
         return NotChecked(what=report.name, reason=f"its eps is {report.eps:g}")
     module = root.get_submodule(report.module)

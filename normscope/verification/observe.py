@@ -126,9 +126,7 @@ def _result(cuts: Cuts) -> Edge | int:
     return cuts.branch if cuts.output == cuts.whole_branch else cuts.output
 
 
-def _is_blind_to_one(
-    subject: Subject, baseline: Values, cuts: Cuts, grown: Sequence[int]
-) -> bool:
+def _is_blind_to_one(subject: Subject, baseline: Values, cuts: Cuts, grown: Sequence[int]) -> bool:
     result = _result(cuts)
     return any(
         responses_to_growth(subject, baseline, [value], [result])[result] is Response.UNCHANGED

@@ -66,18 +66,23 @@ def shrunk_configs(config: Config, blocks: Sequence[BlockReport]) -> Iterator[Sh
     # A list may have one entry a block, or a length that only happens to be the same.
     fewer = [_with_lengths(config, lengths, cut=cut) for cut in (True, False)] if few else []
     for divisor in _DIVISORS:
-        wording = f"{few}, widths over {divisor}".removeprefix(", ")
         for one in fewer or [config]:
-            narrow = _with_widths(one, divisor)
-            yield Shrunk(config=_with_images(narrow), wording=f"{wording}, small images")
-            yield Shrunk(config=narrow, wording=wording)
+            yield from _narrow(_with_widths(one, divisor), few, f"widths over {divisor}")
+        # The size of a head may be fixed by the code (sections of a rotary embedding).
+        for one in fewer or [config]:
+            fewer_heads = _with_widths(one, divisor, heads=True)
+            yield from _narrow(fewer_heads, few, f"widths and heads over {divisor}")
     yield from (Shrunk(config=one, wording=few) for one in fewer)
     yield Shrunk(config=config, wording="the whole model")
 
 
-def with_changes(
-    given: Config, whole: Config, shrunk: Config, *, entire: bool = False
-) -> Config:
+def _narrow(config: Config, few: str, how: str) -> Iterator[Shrunk]:
+    wording = f"{few}, {how}".removeprefix(", ")
+    yield Shrunk(config=_with_images(config), wording=f"{wording}, small images")
+    yield Shrunk(config=config, wording=wording)
+
+
+def with_changes(given: Config, whole: Config, shrunk: Config, *, entire: bool = False) -> Config:
     """Return what was given with the shrunk values in it, without what follows from it.
 
     A config class derives further fields from those that were given (names of stages, what each
@@ -133,11 +138,16 @@ def _with_lengths(value: Any, lengths: Mapping[int, int], key: str = "", *, cut:
     return lengths.get(value, value) if _is_integer(value) else value
 
 
-def _with_widths(value: Any, divisor: int, key: str = "") -> Any:
+def _with_widths(value: Any, divisor: int, key: str = "", *, heads: bool = False) -> Any:
     if isinstance(value, Mapping):
         if any(_is_integer(name) or name.isdecimal() for name in value):
             return value  # by index of a block: derived, or not for every length
-        return {name: _with_widths(item, divisor, str(name)) for name, item in value.items()}
+        return {
+            name: _with_widths(item, divisor, str(name), heads=heads)
+            for name, item in value.items()
+        }
+    if heads and "heads" in key and _is_integer(value) and value % divisor == 0:
+        return value // divisor
     if any(word in key for word in _NO_WIDTHS):
         return value
     if isinstance(value, list | tuple):

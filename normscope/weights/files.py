@@ -1,5 +1,6 @@
 """Directory -> the files that hold the checkpoint's tensors; nothing of them is read."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -74,7 +75,7 @@ def _any(directory: Path, name: str) -> bool:
 
 
 def _exists(path: Path) -> bool:
-    return path.exists() or path.is_symlink()
+    return os.path.lexists(path)  # False also for a name that no file can have
 
 
 def _regular(target: str, path: Path) -> Path:

@@ -95,9 +95,9 @@ def _nth(tree: ast.AST, place: int) -> ast.AST:
 def _operators(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         yield "comparison"
-    elif isinstance(node, ast.BoolOp):
-        yield "boolean"
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+    elif isinstance(node, ast.BoolOp) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    ):
         yield "boolean"
     elif isinstance(node, ast.Constant) and type(node.value) in (bool, int, float):
         yield "constant"
@@ -173,6 +173,7 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", default=TESTS)
     parser.add_argument("--seconds", type=float, default=1800.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--again", type=Path, help="a report: only the mutants that it lists")
     parser.add_argument("--report", type=Path, default=Path("survivors.txt"))
     typed = parser.parse_args()
     root = typed.copy.resolve()
@@ -183,6 +184,9 @@ def main() -> None:
     ]
     mutants = [mutant for file in files for mutant in mutants_of(file, root)]
     random.Random(typed.seed).shuffle(mutants)
+    if typed.again is not None:
+        listed = set(typed.again.read_text().splitlines())
+        mutants = [mutant for mutant in mutants if str(mutant) in listed]
     sys.dont_write_bytecode = True
     for name in LIBRARIES:
         importlib.import_module(name)

@@ -140,7 +140,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
     os.close(reading)
     try:
         ended = subprocess.run(
-            command(GOOD, GOOD, "-f", "jsonl"),
+            command("./none", "./neither", "-f", "jsonl", "--quiet"),
             stdout=writing,
             stderr=subprocess.PIPE,
             text=True,

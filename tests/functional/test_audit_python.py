@@ -93,7 +93,7 @@ def test_a_record_that_is_not_there_is_a_usage_error(policy: Path, name: str) ->
         normscope.audit_families(policy, **{name: "none.json"})  # type: ignore[arg-type]
 
 
-RECIPE = '''\
+RECIPE = """\
 import normscope
 import pytest
 
@@ -110,7 +110,7 @@ def test_the_family_is_as_the_policy_says():
     report = normscope.audit_families("normscope.toml")
     assert not report.failed
     assert not report.findings(normscope.Severity.WARNING)
-'''
+"""
 
 
 def test_the_recipe_for_pytest(tmp_path: Path) -> None:

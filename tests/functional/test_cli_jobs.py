@@ -171,7 +171,8 @@ def test_a_worker_ends_after_its_share(configs: list[str], monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("_factories")
-def test_an_interrupt_ends_all(configs: list[str]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_all(configs: list[str], number: signal.Signals) -> None:
     waits = "py:made_factories:waits"
     process = subprocess.Popen(
         [sys.executable, "-m", "normscope", "inspect", waits, waits, configs[0], "-j", "2"],
@@ -182,10 +183,21 @@ def test_an_interrupt_ends_all(configs: list[str]) -> None:
     )
     assert process.stderr is not None
     workers = [int(process.stderr.readline().split()[1]) for _ in range(2)]
-    os.killpg(process.pid, signal.SIGINT)
+    everyone = processes_of(process.pid)
+    process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
-    assert all(ended(worker) for worker in workers)
+    assert set(workers) < everyone
+    assert all(ended(one) for one in everyone - {process.pid})
+
+
+def processes_of(session: int) -> set[int]:
+    """Return every process of a session: workers, what forks them, and what looks after them."""
+    listed = subprocess.run(
+        ["ps", "-eo", "pid=,sid="], capture_output=True, text=True, check=True
+    ).stdout
+    pairs = (line.split() for line in listed.splitlines())
+    return {int(process) for process, leader in pairs if int(leader) == session}
 
 
 def ended(process: int) -> bool:

@@ -49,7 +49,7 @@ GOOD, WAITS, GROWS = (f"py:limited_factories:{name}" for name in ("model", "wait
 def _factories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "limited_factories.py").write_text(FACTORIES)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), *sys.path)))
 
 
 def run(*arguments: str) -> Result:

@@ -7,21 +7,24 @@ import pickle
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import huggingface_hub
 import pytest
 import torch
 import transformers
+from transformers import dynamic_module_utils
 from transformers.integrations import hub_kernels, peft
 from typer.testing import CliRunner
 
 import normscope
 from normscope.activations.checkpoint import MeasureOptions, measure_checkpoint
-from normscope.checkpoint import resolve_checkpoint
+from normscope.checkpoint import Checkpoint, CheckpointKind, resolve_checkpoint
 from normscope.cli.app import app
 from normscope.errors import FailureKind, NormscopeError
 from normscope.model import load_model, sealed
+from normscope.model.remote_code import own_revision, tell_code
 from normscope.pipeline import InspectOptions, inspect_checkpoint
 from normscope.weights.report import WeightsLevel
 from saved_models import save_bert
@@ -70,17 +73,24 @@ def marker(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _no_question_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_question_and_no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Tell of both after the test: transformers takes every error for an answer."""
+    told: list[str] = []
+
     def asked(*words: object) -> str:
-        raise AssertionError(f"a question was put: {words}")
+        told.append(f"a question was put: {words}")
+        return "n"
 
     def reached(*_: object, **__: object) -> None:
-        raise AssertionError("the Hub was asked")
+        told.append("the Hub was asked")
+        raise OSError("no network")
 
     monkeypatch.setattr(builtins, "input", asked)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.utils._http.http_backoff", reached)
     monkeypatch.setattr("socket.socket.connect", reached)
+    monkeypatch.setattr("socket.getaddrinfo", reached)
+    yield
+    assert told == []
 
 
 def folder(tmp_path: Path, config: object, marker: Path) -> Path:
@@ -139,6 +149,25 @@ def test_trusted_code_is_named_before_it_runs(tmp_path: Path, marker: Path) -> N
     assert not ran_before
 
 
+def test_code_of_the_hub_is_named_with_its_revision() -> None:
+    own = {"AutoConfig": "conf.C", "AutoModel": "mod.M", "AutoTokenizer": ["tok.T", None]}
+    other = {"AutoModelForCausalLM": "else/where--more.M"}
+    said: list[str] = []
+    checkpoint = Checkpoint(
+        target="org/name@main",
+        kind=CheckpointKind.HUB,
+        repository="org/name",
+        directory=Path("/cache/snapshots/0123abc"),
+    )
+    tell_code(checkpoint, {**own, **other}, said.append)
+    assert said == [
+        "org/name@main: --trust-remote-code runs conf.py, mod.py, tok.py of org/name at 0123abc",
+        "org/name@main: --trust-remote-code runs more.py of else/where at its newest revision",
+    ]
+    assert own_revision(checkpoint, own) == "0123abc"
+    assert own_revision(checkpoint, {**own, **other}) is None
+
+
 def test_the_command_names_it_on_stderr_and_quiet_does_not(tmp_path: Path, marker: Path) -> None:
     target = str(folder(tmp_path, EVIL, marker))
     arguments = ["inspect", target, "--trust-remote-code", "-f", "json"]
@@ -167,6 +196,21 @@ def test_a_tokenizer_of_its_own_code_is_refused(tmp_path: Path, marker: Path) ->
         normscope.model.load_tokenizer(resolve_checkpoint(str(target)))
     assert caught.value.kind is FailureKind.REMOTE_CODE
     assert not marker.exists()
+
+
+def test_transformers_puts_no_question_of_its_own() -> None:
+    with sealed("it", trust_remote_code=False), pytest.raises(ValueError, match="custom code"):
+        dynamic_module_utils.resolve_trust_remote_code(None, "it", False, True)
+
+
+def test_a_repository_that_only_a_config_names_is_not_asked_for(tmp_path: Path) -> None:
+    with sealed("it", trust_remote_code=False), pytest.raises(OSError, match=r"offline|cached"):
+        transformers.AutoConfig.from_pretrained("stranger/model")
+    with (
+        sealed("it", trust_remote_code=False),
+        pytest.raises(NormscopeError, match="code that is not transformers' own"),
+    ):
+        dynamic_module_utils.get_class_in_module("EvilModel", tmp_path / "evil_code.py")
 
 
 @pytest.fixture
@@ -228,6 +272,29 @@ def test_only_the_folders_own_weights_are_loaded(
     assert torch.equal(
         loaded.embeddings.word_embeddings.weight, expected.embeddings.word_embeddings.weight
     )
+
+
+@pytest.mark.parametrize(
+    "quantization",
+    [
+        {"quant_method": "stranger"},
+        {"quant_method": ["gptq"]},
+        {"quant_method": {"a": 1}},
+        {"quant_method": None},
+        {},
+        {"quant_method": "torchao", "quant_type": {"default": {"_type": "os.system", "_data": 1}}},
+        {"quant_method": "bitsandbytes", "bnb_4bit_compute_dtype": "__import__"},
+    ],
+    ids=str,
+)
+def test_a_way_of_quantizing_is_known_or_refused(
+    quantization: dict[str, object], tmp_path: Path
+) -> None:
+    target = Path(save_bert(tmp_path / "bert"))
+    config = json.loads((target / "config.json").read_text())
+    (target / "config.json").write_text(json.dumps({**config, "quantization_config": quantization}))
+    assert inspect_checkpoint(str(target)).placement == "post-norm"
+    assert failure(target).kind is FailureKind.MISSING_DEPENDENCY
 
 
 class _Runs:

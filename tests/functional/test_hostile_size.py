@@ -58,7 +58,11 @@ def test_as_many_modules_as_allowed_are_built(tmp_path: Path) -> None:
 
 def test_a_config_that_makes_a_list_of_its_layers(tmp_path: Path) -> None:
     many = {**LLAMA, "model_type": "qwen3", "architectures": [], "num_hidden_layers": 10**9}
-    assert kind_of(tmp_path, many, config_seconds=0.3) is FailureKind.TOO_LARGE
+    (tmp_path / "config.json").write_text(json.dumps(many))
+    limits = Limits(config_seconds=0.3, memory=GB)  # memory only where the time is not kept
+    answer = inspect_checkpoint(str(tmp_path), InspectOptions(limits=limits))
+    assert answer.kind is FailureKind.TOO_LARGE
+    assert "its config takes more than 0.3 seconds of computing" in answer.message
 
 
 @pytest.mark.parametrize("width", [10**12, 10**19, 2**63])

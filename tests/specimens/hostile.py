@@ -20,7 +20,17 @@ HOSTILE = (
     "\x1b[2J\r\n::error::x\0 ##[error]y ##vso[task.complete]z [bold]w[/bold] a|b `c` $\\frac$ "
     "<script>&amp;</script></svg> \ud800\u202e @all #1 {0} [t](u) \ufffe \"' \u2028::warning::v"
 )
-STARTS = ("::error::x", "=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "a\rb", HOSTILE)
+STARTS = (
+    "::error::x",
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "a\rb",
+    HOSTILE,
+)
 LONG = "x" * 1_000_000
 
 
@@ -49,9 +59,7 @@ def hostile_inspection(word: str = HOSTILE) -> Inspection:
 
 
 def facts(word: str) -> ModelFacts:
-    return ModelFacts(
-        class_name=word, model_type=word, revision=word, parameters=12, dtype=word
-    )
+    return ModelFacts(class_name=word, model_type=word, revision=word, parameters=12, dtype=word)
 
 
 def hostile_comparison(word: str = HOSTILE) -> Comparison:

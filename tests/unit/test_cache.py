@@ -223,3 +223,62 @@ class TestCode:
     def test_a_folder_that_is_gone_is_an_error(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             code_digest([tmp_path / "gone"])
+
+
+class TestHostileFolder:
+    def test_an_entry_that_is_a_pipe_is_not_waited_for(self, folder: Path, graph: Graph) -> None:
+        folder.mkdir(parents=True)
+        os.mkfifo(folder / "k.json")
+        assert recall_inspection("k") is None
+        keep_inspection("k", bert(), [graph])
+        assert recall_inspection("k") == bert()
+
+    def test_an_entry_without_an_end_is_not_read(
+        self, folder: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        keep_inspection("k", bert(), [graph])
+        monkeypatch.setattr("normscope.cache.entries._LARGEST", 100)
+        assert recall_inspection("k") is None
+
+    def test_every_beginning_of_an_entry_is_no_entry(self, folder: Path, graph: Graph) -> None:
+        keep_inspection("k", llama(1), [graph])
+        whole = (folder / "k.json").read_bytes()
+        for length in range(0, len(whole), 97):
+            (folder / "k.json").write_bytes(whole[:length])
+            assert recall_inspection("k") is None
+
+    def test_an_entry_with_any_byte_changed_is_none_or_well_formed(
+        self, folder: Path, graph: Graph
+    ) -> None:
+        keep_inspection("k", llama(1), [graph])
+        whole = (folder / "k.json").read_bytes()
+        for place in range(0, len(whole), 23):
+            (folder / "k.json").write_bytes(whole[:place] + b"\x81" + whole[place + 1 :])
+            assert recall_inspection("k") is None
+
+    def test_processes_at_once_leave_one_whole_answer(self, folder: Path, graph: Graph) -> None:
+        children = []
+        for number in range(4):
+            child = os.fork()
+            if child == 0:
+                try:
+                    for turn in range(20):
+                        keep_inspection("k", bert() if (turn + number) % 2 else llama(), [graph])
+                finally:
+                    os._exit(0)
+            children.append(child)
+        while children:
+            assert recall_inspection("k") in (None, bert(), llama())
+            done, _ = os.waitpid(-1, os.WNOHANG)
+            children = [child for child in children if child != done]
+        assert recall_inspection("k") in (bert(), llama())
+        assert [path.name for path in folder.iterdir()] == ["k.json"]
+
+    def test_a_clock_that_went_back_changes_no_answer(
+        self, folder: Path, graph: Graph, tmp_path: Path
+    ) -> None:
+        keep_inspection("k", bert(), [graph])
+        os.utime(folder / "k.json", (1, 1))
+        assert recall_inspection("k") == bert()
+        os.utime(tmp_path / "modeling.py", (2**32, 2**32))  # another time, also a later one
+        assert recall_inspection("k") is None

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from golden.inspections import gemma2, llama
 
+from golden.inspections import gemma2, llama
 from normscope.inspection import Inspection
 from normscope.render.explain import render_explanation
 from normscope.render.norms import render_norms
@@ -28,8 +28,10 @@ def cast(made: Inspection | None = None, **casts: str | None) -> Inspection:
 def test_the_norm_table_says_once_what_all_norms_do(told: str) -> None:
     every = cast(input_layernorm=told, post_attention_layernorm=told, norm=told)
     lines = render_norms(every, PAGE).splitlines()
-    assert " ".join(lines[:2]).partition(" equal norms")[0].endswith(
-        f"dtype float32, in half precision cast {told}"
+    assert (
+        " ".join(lines[:2])
+        .partition(" equal norms")[0]
+        .endswith(f"dtype float32, in half precision cast {told}")
     )
     assert max(map(len, lines)) <= 80
 

@@ -14,8 +14,8 @@ from normscope.cli.inspect_views import Views, text_of
 from normscope.cli.options import Format
 from normscope.cli.output import say
 from normscope.cli.stats_views import View, text_of_statistics
-from normscope.inspection import Uninspectable
 from normscope.errors import FailureKind
+from normscope.inspection import Uninspectable
 from normscope.render.comparison import render_comparison
 from normscope.render.comparison_documents import (
     render_comparison_json,

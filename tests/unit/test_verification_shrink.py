@@ -43,12 +43,15 @@ def test_enough_blocks_stay_to_show_each_kind() -> None:
     assert first.config == {"layers": 8}
 
 
-def test_heads_keep_their_number_and_lists_their_proportions() -> None:
+def test_heads_keep_their_number_at_first_and_lists_their_proportions() -> None:
     config = {"num_heads": 12, "sections": [16, 24, 24], "flag": True, "side": 15}
     widths = [one.config["sections"] for one in shrunk_configs(config, STACK)]
     assert widths[0] == [16, 24, 24]
     assert [2, 3, 3] in widths
-    assert all(one.config["num_heads"] == 12 for one in shrunk_configs(config, STACK))
+    heads = [
+        (one.config["num_heads"], one.config["sections"]) for one in shrunk_configs(config, STACK)
+    ]
+    assert heads.index((12, [2, 3, 3])) < heads.index((3, [4, 6, 6]))
     assert all(one.config["flag"] is True for one in shrunk_configs(config, STACK))
 
 
@@ -86,3 +89,12 @@ def test_only_what_changed_is_added_to_what_was_given() -> None:
     assert with_changes({"kind": "x"}, whole, shrunk) == {
         "kind": "x", "layers": 3, "text": {"width": 8}, "part": {"width": 8, "rate": 0.1},
     }  # fmt: skip
+
+
+def test_a_config_within_is_given_whole_on_demand() -> None:
+    whole = {"model_type": "pair", "seen": {"model_type": "seen", "width": 64, "heads": 16}}
+    small = {"model_type": "pair", "seen": {"model_type": "seen", "width": 8, "heads": 16}}
+    assert with_changes({}, whole, small) == {"seen": {"width": 8}}
+    assert with_changes({}, whole, small, entire=True) == {"seen": small["seen"]}
+    given = {"seen": {"width": 64}}
+    assert with_changes(given, whole, small, entire=True) == {"seen": {"width": 8}}

@@ -85,9 +85,9 @@ RULE = Rule(
     code="NS202",
     title="eps that is zero or subnormal when rounded",
     what="Rounds each eps to the dtype in which the norm's statistics run: a warning where "
-    "nothing is left of it, an error where it is negative or not finite, a note where it is subnormal (below 6.1e-05 in float16). For norms "
-    "that add it in float32, one note for the model where it would be zero in float16, like the "
-    "1e-12 of BERT.",
+    "nothing is left of it, an error where it is negative or not finite, a note where it is "
+    "subnormal (below 6.1e-05 in float16). For norms that add it in float32, one note for the "
+    "model where it would be zero in float16, like the 1e-12 of BERT.",
     severity=Severity.WARNING,
     why="Without eps a constant row, such as padding, is divided by zero: NaN from there on. "
     "Exports to float16 fail that way with models that are sound in float32.",
