@@ -40,7 +40,7 @@ class ProcessLimits:
         if self.memory is not None and held_memory(process) > self.memory:
             return Uninspectable(
                 target=target,
-                kind=FailureKind.OUT_OF_MEMORY,
+                kind=FailureKind.TOO_LARGE,
                 message=f"took more than --memory-limit {self.typed_memory} and was ended",
                 hint="give it more with --memory-limit",
             )

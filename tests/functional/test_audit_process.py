@@ -128,7 +128,7 @@ def test_what_goes_wrong_costs_one_answer() -> None:
         GOOD: None,
         KILLED: "out_of_memory",
         WAITS: "too_large",
-        GROWS: "out_of_memory",
+        GROWS: "too_large",
         GONE: "internal",
         LOUD: None,
     }

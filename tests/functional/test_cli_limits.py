@@ -60,7 +60,7 @@ def run(*arguments: str) -> Result:
     ("bad", "option", "limit", "kind"),
     [
         (WAITS, "--timeout", "1.5", "too_large"),
-        (GROWS, "--memory-limit", "900MB", "out_of_memory"),
+        (GROWS, "--memory-limit", "900MB", "too_large"),
     ],
 )
 def test_one_that_goes_too_far_is_ended(bad: str, option: str, limit: str, kind: str) -> None:
