@@ -38,10 +38,13 @@ def conclude(seen: Sequence[SeenBranch]) -> tuple[Conclusion, ...]:
 
 
 def _last_sums(seen: Sequence[SeenBranch]) -> Mapping[str, Counter[Trunk]]:
-    """Count, for each stack, how the last sums of its blocks end."""
+    """Count, for each stack, how the last sums of its blocks end.
+
+    A block of no list has no siblings.
+    """
     last: dict[tuple[str, int], SeenBranch] = {}
     for branch in seen:
-        if isinstance(branch.seen, ObservedBranch):
+        if isinstance(branch.seen, ObservedBranch) and branch.block.key.listed:
             last[branch.block.key.path, branch.block.key.run] = branch
     counts: dict[str, Counter[Trunk]] = {}
     for branch in last.values():
@@ -54,7 +57,8 @@ def _last_sums(seen: Sequence[SeenBranch]) -> Mapping[str, Counter[Trunk]]:
 def _conclusion(
     branch: SeenBranch, seen: ObservedBranch, siblings: Mapping[str, Counter[Trunk]]
 ) -> Conclusion:
-    counts = siblings.get(stack_path(branch.block.key.path), Counter())
+    key = branch.block.key
+    counts = siblings.get(stack_path(key.path), Counter()) if key.listed else Counter[Trunk]()
     decided = counts[Trunk.NORMALIZED] + counts[Trunk.FREE]
     by_siblings = counts[Trunk.NORMALIZED] > counts[Trunk.FREE]
     trunk = seen.trunk is Trunk.NORMALIZED or (seen.trunk is Trunk.ENDS and by_siblings)

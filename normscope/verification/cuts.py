@@ -3,7 +3,7 @@
 All of it is read off the plain graph, in which a norm is arithmetic like any other.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from normscope.graph import Graph
@@ -19,6 +19,8 @@ _MOST_WAISTS = 8
 class Cuts:
     """Where a branch is changed and looked at."""
 
+    nodes: frozenset[int]
+    """All values on the way from the stream to the branch's last one."""
     into_branch: tuple[Edge, ...]
     """Every operand by which the branch reads the stream value."""
     into_skip: tuple[Edge, ...]
@@ -47,6 +49,7 @@ def cuts_of(graph: Graph, branch: Branch, stream: int) -> Cuts:
     entries = first_products(graph, stream, nodes)
     operands = graph.nodes[add.node].operands
     return Cuts(
+        nodes=nodes,
         into_branch=_edges_from(graph, stream, nodes),
         into_skip=_edges_from(graph, stream, beside),
         entries=entries,
@@ -84,6 +87,15 @@ def first_products(graph: Graph, stream: int, nodes: Iterable[int]) -> tuple[Edg
         for edge in found
         if graph.nodes[graph.nodes[edge.reader].operands[edge.position]].dtype not in INTEGER_DTYPES
     )
+
+
+def goes_past(graph: Graph, cuts: Cuts, start: int, products: Container[int]) -> bool:
+    """Tell whether a value reaches the branch's end otherwise than through some products."""
+    reached = {start}
+    for index in sorted(cuts.nodes):
+        if index not in products and any(one in reached for one in graph.nodes[index].operands):
+            reached.add(index)
+    return cuts.output in reached
 
 
 def _before(graph: Graph, stream: int, edge: Edge) -> tuple[int, ...]:

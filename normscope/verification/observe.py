@@ -8,7 +8,7 @@ import torch
 
 from normscope.graph import Graph, Origin
 from normscope.operations import INTEGER_DTYPES
-from normscope.verification.cuts import Cuts
+from normscope.verification.cuts import Cuts, goes_past
 from normscope.verification.rerun import Edge, Edit, Subject, Values, rerun
 from normscope.verification.responses import (
     Response,
@@ -90,8 +90,10 @@ def observe_branch(
     answers = dict(
         responses_to_growth(subject, baseline, cuts.into_branch, [*cuts.entries, result])
     )
+    aside = _entries_aside(subject.graph, cuts, answers)
+    answers |= dict.fromkeys(aside, Response.NOTHING)
     still = [edge for edge in cuts.entries if answers[edge] is Response.UNCHANGED]
-    added_to = _behind_a_sum(subject, baseline, cuts, set(cuts.entries) - set(still))
+    added_to = _behind_a_sum(subject, baseline, cuts, set(cuts.entries) - {*still, *aside})
     answers |= dict.fromkeys(added_to, Response.UNCHANGED)
     entries = [answers[edge] for edge in cuts.entries if answers[edge] is not Response.NOTHING]
     output = _is_blind_to_one(
@@ -132,6 +134,28 @@ def _is_blind_to_one(subject: Subject, baseline: Values, cuts: Cuts, grown: Sequ
         responses_to_growth(subject, baseline, [value], [result])[result] is Response.UNCHANGED
         for value in grown
     )
+
+
+def _entries_aside(
+    graph: Graph, cuts: Cuts, answers: Mapping[Edge | int, Response]
+) -> list[Edge]:
+    """Return the entries behind a norm that only prepare what is added to the inputs of others.
+
+    A decoder reads from its normalized queries where they are to look (SAM 3).
+    """
+    growing = {
+        edge.reader
+        for edge in cuts.entries
+        if answers[edge] in {Response.IN_STEP, Response.CHANGED}
+    }
+    return [
+        edge
+        for edge in cuts.entries
+        if growing
+        and answers[edge] is Response.UNCHANGED
+        and edge.reader not in growing
+        and not goes_past(graph, cuts, edge.reader, growing)
+    ]
 
 
 def _behind_a_sum(subject: Subject, baseline: Values, cuts: Cuts, changed: Set[Edge]) -> list[Edge]:

@@ -9,7 +9,7 @@ from normscope.assembly import PlacedRoot
 from normscope.errors import FailureKind, NormscopeError
 from normscope.graph import Graph
 from normscope.norms import Norm
-from normscope.operations import mixes
+from normscope.operations import INTEGER_DTYPES, mixes
 from normscope.placement.lists import stack_path
 from normscope.placement.place import PlacedBlock, PlacedModel
 from normscope.placement.sites import PlacedBranch
@@ -175,10 +175,11 @@ def _prepare(
 def _behind(
     graph: Graph, placed: PlacedModel, block: PlacedBlock, node: int, inputs: Mapping[int, int]
 ) -> Behind:
-    """Return the next sums that a sum reaches, and the outputs; whether its stack ends there.
+    """Return the next sums that a sum reaches, and outputs; whether its stack ends there.
 
-    It does too where the next skip is taken from a norm's output (Hiera where its width grows):
-    that norm belongs to the next block.
+    The outputs are those that it reaches past the next sums, or all where there are none. A stack
+    ends too where the next skip is taken from a norm's output (Hiera where its width grows): that
+    norm belongs to the next block.
     """
     stack = block.key.path.rpartition(".")[0]
     reached = _reached(graph, node)
@@ -195,15 +196,26 @@ def _behind(
             ends = ends and other.key.path.rpartition(".")[0] != stack
     ends = ends or (first is not None and _entering(first, inputs) != first.branch.add.stream)
     sums = seen_values(graph, sorted(set(later)))
-    outputs = seen_values(graph, [value for value in graph.outputs if value in reached])
+    showing = _reached_past(graph, node, later) if sums else reached
+    outputs = seen_values(graph, [value for value in graph.outputs if value in showing])
     entries = first_products(graph, node, reached)[:_NEXT_PRODUCTS]
     sums = sums[:_NEXT_SUMS]
-    return Behind(values=(*entries, *(sums or outputs)), sums=sums, ends=ends)
+    return Behind(values=(*entries, *sums, *outputs), sums=sums, ends=ends)
 
 
 def _reached(graph: Graph, start: int) -> set[int]:
     reached = {start}
     for node in graph.nodes[start + 1 :]:
         if any(operand in reached for operand in node.operands):
+            reached.add(node.index)
+    return reached - {start}
+
+
+def _reached_past(graph: Graph, start: int, sums: Sequence[int]) -> set[int]:
+    """Return what a value reaches past all products and sums, and not as a choice of others."""
+    reached, closed = {start}, set(sums)
+    for node in graph.nodes[start + 1 :]:
+        ends = node.index in closed or mixes(node.operation) or node.dtype in INTEGER_DTYPES
+        if not ends and any(operand in reached for operand in node.operands):
             reached.add(node.index)
     return reached - {start}

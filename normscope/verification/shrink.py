@@ -100,7 +100,8 @@ def with_changes(given: Config, whole: Config, shrunk: Config, *, entire: bool =
             within = inner if isinstance(inner, Mapping) else {}
             part = with_changes(within, whole[name], value, entire=entire)
             if part:
-                changed[name] = part
+                # Some classes ask which config it is before they read the rest of it.
+                changed[name] = {"model_type": value["model_type"], **part}
         elif value != whole[name]:
             changed[name] = value
     return changed

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -41,13 +42,18 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.fixture
+@contextmanager
 def small_disk() -> Iterator[None]:
-    """No file may have more than 1,000 bytes: what a full disk does to a write."""
+    """Let no file have more than 1,000 bytes: what a full disk does to a write.
+
+    No fixture: the limit would hold for what pytest itself writes of the test.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -89,9 +95,9 @@ assert len(os.listdir({str(tmp_path)!r})) == 1
     assert names(tmp_path) == []
 
 
-def test_a_failed_write_leaves_nothing(tmp_path: Path, small_disk: None) -> None:
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(b"before")
-    with pytest.raises(OSError, match="File too large"):
+    with small_disk(), pytest.raises(OSError, match="File too large"):
         replace_file(tmp_path / "x.json", b"x" * 2_000)
     assert names(tmp_path) == ["x.json"]
     assert (tmp_path / "x.json").read_bytes() == b"before"
@@ -204,7 +210,7 @@ def test_an_answer_is_written_whole_or_not_at_every_moment(
 
 @pytest.mark.parametrize("name", SAVED)
 def test_rows_that_the_disk_does_not_take_are_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_disk: None, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     def much(_target: str, _request: object, saved: SavedRows, _follower: object) -> Statistics:
         for sequence in range(200):
@@ -213,7 +219,8 @@ def test_rows_that_the_disk_does_not_take_are_said(
 
     monkeypatch.setattr(stats_command, "_measure", much)
     typed = ["stats", "made", "--input", "x", "--save", str(tmp_path / name)]
-    result = CliRunner().invoke(app, typed)
+    with small_disk():
+        result = CliRunner().invoke(app, typed)
     assert result.exit_code == 2
     assert f"cannot write {tmp_path / name}: File too large" in result.stderr
     assert "bug" not in result.stderr
@@ -221,12 +228,13 @@ def test_rows_that_the_disk_does_not_take_are_said(
 
 
 def test_an_output_that_the_disk_does_not_take_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_disk: None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inspect_command, "ask", lambda target, _request: EVERY[target])
     (tmp_path / "x.json").write_text("before")
     typed = ["inspect", "bert", "-f", "json", "-o", str(tmp_path / "x.json")]
-    result = CliRunner().invoke(app, typed)
+    with small_disk():
+        result = CliRunner().invoke(app, typed)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"error: cannot write {tmp_path / 'x.json'}: File too large\n"
     assert names(tmp_path) == ["x.json"]
@@ -234,11 +242,12 @@ def test_an_output_that_the_disk_does_not_take_is_said(
 
 
 def test_a_cache_that_the_disk_does_not_take_costs_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_disk: None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from normscope.cache.entries import Code
 
-    keep("k", bert(), Code(), tmp_path)
+    with small_disk():
+        keep("k", bert(), Code(), tmp_path)
     assert names(tmp_path) == []
 
 
@@ -270,103 +279,3 @@ def test_an_interrupt_that_was_swallowed_ends_before_the_next_target() -> None:
         with pytest.raises(KeyboardInterrupt):
             answered("y", ask)
     assert isinstance(answered("z", lambda: Uninspectable), type)
-
-
-def started_without(closed: list[int], arguments: list[str]) -> list[str]:
-    """Return a Python that begins without some of its standard streams."""
-    typed = [sys.executable, "-P", *arguments]
-    closing = "".join(f"os.close({number}); " for number in closed)
-    return [sys.executable, "-c", f"import os; {closing}os.execv({sys.executable!r}, {typed!r})"]
-
-
-@pytest.mark.parametrize(
-    ("closed", "typed", "status", "told"),
-    [
-        (1, ["rule", "NS101"], 2, "error: cannot write the results: standard output is closed\n"),
-        (2, ["rule", "NS101"], 0, ""),
-        (2, ["rule", "NS999"], 2, ""),
-        (0, ["inspect", "-"], 2, "error: standard input names no target\n"),
-        (0, ["stats", "--input", "-"], 2, "error: standard input is empty\n"),
-    ],
-)
-def test_a_stream_that_the_shell_has_closed(
-    closed: int, typed: list[str], status: int, told: str
-) -> None:
-    program = started_without([closed], ["-m", "normscope", *typed])
-    ended = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert ended.returncode == status
-    assert told in ended.stderr
-    assert "bug" not in ended.stderr
-
-
-def test_a_closed_stream_takes_no_file_that_is_opened_next(tmp_path: Path) -> None:
-    program = f"""
-import os, sys
-from normscope.cli.streams import open_closed_streams
-open_closed_streams()
-file = open({str(tmp_path / "x")!r}, "w")
-os.write(2, b"native words")
-os.write(1, b"native words")
-"""
-    subprocess.run(started_without([1, 2], ["-c", program]), check=True)
-    assert (tmp_path / "x").read_text() == ""
-
-
-def test_an_interrupt_before_any_command_says_nothing() -> None:
-    program = (
-        "import os, signal, sys, runpy\n"
-        "class Finder:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'normscope.cli.app': os.kill(os.getpid(), signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Finder())\n"
-        "runpy.run_module('normscope', run_name='__main__')"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-P", "-c", program], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
-
-
-def test_the_status_is_130_also_where_an_import_was_interrupted() -> None:
-    program = """
-import os, signal
-import normscope.cli.rule as command
-from normscope.cli.app import main
-def raising(*_):
-    exec("import os, signal; os.kill(os.getpid(), signal.SIGINT); [0 for _ in range(1000)]")
-command._text_of = raising
-main()
-"""
-    ended = subprocess.run(
-        [sys.executable, "-P", "-c", program, "rule"], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stderr) == (130, "interrupted\n")
-
-
-def test_a_pipe_that_closes_between_two_answers_ends_quietly() -> None:
-    program = f"""
-import os, sys
-sys.path.append({str(Path(__file__).parents[1])!r})
-import normscope.cli.inspect_request as command
-from golden.inspections import EVERY
-from normscope.cli.app import main
-def ask(target, request):
-    if target == "llama":
-        sys.stdin.readline()
-    return EVERY[target]
-command.ask = ask
-main()
-"""
-    with subprocess.Popen(
-        [sys.executable, "-P", "-c", program, "inspect", "bert", "llama", "t5", "-f", "jsonl"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["target"] == "type:bert"
-        process.stdout.close()
-        assert process.stdin is not None
-        process.stdin.write("go on\n")
-        process.stdin.close()
-        assert process.stderr is not None
-        assert process.stderr.read() == ""
-    assert process.returncode == 0

@@ -173,3 +173,86 @@ def test_a_token_past_the_table_stays_what_it_is() -> None:
     _, found = checked(model, ((), inputs))
     assert told(found) == [(f"b.{index}", "pre-norm", "pre-norm") for index in range(2)]
     assert found.branches_not_checked == ()
+
+
+class Reversible(nn.Module):
+    """Two streams, each of which reads the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n, self.f, self.p, self.g = nn.LayerNorm(WIDTH), mlp(), nn.LayerNorm(WIDTH), mlp()
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x = x + self.f(self.n(y))
+        return x, y + self.g(self.p(x))
+
+
+class Joined(nn.Module):
+    """The final norm reads both streams side by side: no norm is on the trunk of either."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.i, self.o = nn.Linear(WIDTH, WIDTH), nn.LayerNorm(2 * WIDTH)
+        self.b = nn.ModuleList(Reversible() for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = y = self.i(x)
+        for block in self.b:
+            x, y = block(x, y)
+        return self.o(torch.cat([x, y], dim=-1))
+
+
+def test_an_output_that_passes_the_next_sum_by_shows_how_large_a_sum_is() -> None:
+    _, found = verified(Joined(), 2, 6)
+    assert {tuple(names) for _, *names in told(found)} == {("pre-norm", "pre-norm")}
+    assert len(found.branches) == 6
+
+
+class Refined(nn.Module):
+    """Each block says where the next one has to look, which it adds to its queries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.i, self.w = nn.Linear(WIDTH, WIDTH), nn.Parameter(torch.randn(1, 5, WIDTH))
+        self.o, self.r = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.b = nn.ModuleList(Asking() for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y, query, place = self.i(x), self.w, self.w
+        for block in self.b:
+            query = block(query, y, place)
+            place = self.r(self.o(query)).sigmoid()
+        return self.o(query)
+
+
+def test_what_only_prepares_an_addition_to_the_inputs_is_no_input() -> None:
+    _, found = verified(Refined(), 2, 6)
+    assert told(found) == [(f"b.{index}", "post-norm", "post-norm") for index in range(3)]
+    assert found.branches[1].consequences[0].observed.startswith("0 of 1 inputs")
+
+
+class Ending(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.m, self.n = mlp(), nn.LayerNorm(WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.n(x + self.m(x))
+
+
+class Scored(nn.Module):
+    """Two blocks that are in no list, and so in no stack."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.i, self.a, self.b = nn.Linear(WIDTH, WIDTH), Block(), Ending()
+        self.h = nn.Linear(WIDTH, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scores: torch.Tensor = self.h(self.b(self.a(self.i(x))).mean(1))
+        return scores
+
+
+def test_a_block_of_no_list_does_not_go_by_others() -> None:
+    _, found = verified(Scored(), 2, 6)
+    assert told(found) == [("a", "pre-norm", "pre-norm"), ("b", "post-norm", "post-norm")]

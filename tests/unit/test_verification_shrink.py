@@ -87,14 +87,16 @@ def test_only_what_changed_is_added_to_what_was_given() -> None:
         "part": {"width": 8, "rate": 0.1},
     }  # fmt: skip
     assert with_changes({"kind": "x"}, whole, shrunk) == {
-        "kind": "x", "layers": 3, "text": {"width": 8}, "part": {"width": 8, "rate": 0.1},
+        "kind": "x", "layers": 3, "text": {"model_type": "y", "width": 8}, "part": {"width": 8, "rate": 0.1},
     }  # fmt: skip
 
 
 def test_a_config_within_is_given_whole_on_demand() -> None:
     whole = {"model_type": "pair", "seen": {"model_type": "seen", "width": 64, "heads": 16}}
     small = {"model_type": "pair", "seen": {"model_type": "seen", "width": 8, "heads": 16}}
-    assert with_changes({}, whole, small) == {"seen": {"width": 8}}
+    assert with_changes({}, whole, small) == {"seen": {"model_type": "seen", "width": 8}}
     assert with_changes({}, whole, small, entire=True) == {"seen": small["seen"]}
     given = {"seen": {"width": 64}}
-    assert with_changes(given, whole, small, entire=True) == {"seen": {"width": 8}}
+    assert with_changes(given, whole, small, entire=True) == {
+        "seen": {"model_type": "seen", "width": 8}
+    }
