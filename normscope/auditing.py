@@ -14,6 +14,7 @@ from normscope.audit.policy import Assignment, Measuring, Policy
 from normscope.audit.policy_file import read_policy
 from normscope.audit.records import Records, read_records
 from normscope.audit.report import AuditedTarget, AuditReport
+from normscope.audit.unread import why_unread
 from normscope.cache import code_stays, keep_audited, recall_audited
 from normscope.checkpoint import Checkpoint
 from normscope.errors import NormscopeError, UsageError
@@ -128,6 +129,7 @@ def _judged(
         replace(inspection, target=assignment.target),
         measured if isinstance(measured, Statistics) else None,
         unmeasured=measured if isinstance(measured, str) else "",
+        unread=why_unread(checkpoint, inspection),
         config=checkpoint.config,
     )
 

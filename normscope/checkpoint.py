@@ -105,8 +105,10 @@ def resolve_checkpoint(
     raise NormscopeError(
         FailureKind.NOT_FOUND,
         f"{target}: no such file or directory",
-        f"for a Hub repository write `org/name` (`{repository}@main` where a folder of that name "
-        "lies here), for a model type `type:NAME`",
+        "globs work in the targets of a policy, and where the shell sees them: without quotes"
+        if set("*?[") & set(target)
+        else f"for a Hub repository write `org/name` (`{repository}@main` where a folder of that "
+        "name lies here), for a model type `type:NAME`",
     )
 
 

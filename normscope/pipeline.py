@@ -11,7 +11,12 @@ from normscope.assembly import PlacedRoot, assemble_inspection
 from normscope.assembly.stored import with_stored_parameters
 from normscope.cache import cache_key, keep_inspection, recall_inspection
 from normscope.checkpoint import Checkpoint, CheckpointKind
-from normscope.comparison import Comparison, compare_inspections, norm_parameters
+from normscope.comparison import (
+    Comparison,
+    compare_inspections,
+    norm_parameters,
+    storage_differences,
+)
 from normscope.errors import NormscopeError
 from normscope.graph import Graph
 from normscope.inspection import Answer, EpsSetting, Inspection, ModelFacts, Uninspectable
@@ -21,7 +26,8 @@ from normscope.placement.place import place_norms
 from normscope.residuals import find_stream
 from normscope.versions import versions
 from normscope.weights.adapter_base import resolve_model
-from normscope.weights.report import ValueDifference, WeightsLevel
+from normscope.weights.report import WeightsLevel
+from normscope.weights.stored_norms import StoredNorms
 
 _log = logging.getLogger(__name__)
 
@@ -237,24 +243,29 @@ def compare_checkpoints(
         return tuple(side for side in (ours, theirs) if isinstance(side, Uninspectable))
     found = replace(compare_inspections(ours, theirs), tolerance=tolerance)
     try:
-        return replace(found, values=_value_differences(ours, theirs, found, options))
+        return _with_weights(found, ours, theirs, options)
     except NormscopeError as error:
         return (_without_answer(f"{left} and {right}", error),)
 
 
-def _value_differences(
-    left: Inspection, right: Inspection, found: Comparison, options: InspectOptions
-) -> tuple[ValueDifference, ...] | None:
-    ours, theirs = (_norm_values(side, options) for side in (left, right))
+def _with_weights(
+    found: Comparison, left: Inspection, right: Inspection, options: InspectOptions
+) -> Comparison:
+    ours, theirs = (_stored_norms(side, options) for side in (left, right))
     if ours is None or theirs is None:
-        return None
+        return found
     from normscope.weights.differences import value_differences
 
-    return value_differences(ours, theirs, found.parameter_pairs)
+    stored = storage_differences(left, right, found.pairs, (ours, theirs))
+    return replace(
+        found,
+        differences=(*found.differences, *stored),
+        values=value_differences(ours.values, theirs.values, found.parameter_pairs),
+    )
 
 
-def _norm_values(inspection: Inspection, options: InspectOptions) -> Mapping[str, Any] | None:
-    from normscope.weights.read import read_norm_values
+def _stored_norms(inspection: Inspection, options: InspectOptions) -> StoredNorms | None:
+    from normscope.weights.read import read_stored_norms
     from normscope.weights.source import open_source
 
     checkpoint = resolve_target(inspection.target, options)
@@ -263,4 +274,4 @@ def _norm_values(inspection: Inspection, options: InspectOptions) -> Mapping[str
         return None
     with within(checkpoint.target, _limits(checkpoint, options)):
         built = _built(checkpoint, replace(options, tell=lambda _: None))  # was told before
-    return read_norm_values(source, built.module, norm_parameters(inspection))
+    return read_stored_norms(source, built.module, norm_parameters(inspection))

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from normscope.statistics import NormStatistics, Statistics, Token
 
+_MOST_IN_FULL = 1e7
+"""A number beyond is told by its exponent."""
+
 
 def place_of(norm: NormStatistics) -> str:
     """Return the block that a norm stands in, or the norm itself."""
@@ -57,5 +60,7 @@ def other_norms(count: int) -> str:
 
 
 def rounded(value: float) -> str:
-    """Return a number with three digits, or whole where it has more."""
+    """Return a number with three digits, or whole where it has up to seven."""
+    if value > _MOST_IN_FULL:
+        return f"{value:.3g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

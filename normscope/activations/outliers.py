@@ -1,5 +1,6 @@
 """Statistics -> values and tokens that stand out from the rest: NS401 and NS402."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -57,7 +58,8 @@ def _massive_in(norm: NormStatistics, thresholds: Thresholds) -> Iterator[_Massi
         return
     for token, (peak, channel) in enumerate(zip(before.peak, before.peak_channel, strict=True)):
         share = peak / before.magnitude
-        if peak > thresholds.massive and share > thresholds.massive_share:
+        massive = thresholds.massive < peak < math.inf  # what is not finite is NS406's
+        if massive and share > thresholds.massive_share:
             yield _Massive(norm=norm, token=token, peak=peak, channel=channel, share=share)
 
 

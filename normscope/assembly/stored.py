@@ -11,7 +11,7 @@ from normscope.weights.files import has_pickled_files
 from normscope.weights.report import WeightsLevel
 
 _PICKLED = (
-    "the weights are pickled and were not opened; --weights headers reads them with torch's "
+    "the weights are pickled and were not opened; --weights norms reads them with torch's "
     "loader that runs no code"
 )
 _UNREADABLE = frozenset({FailureKind.MISSING_DEPENDENCY, FailureKind.UNKNOWN_ARCHITECTURE})

@@ -93,13 +93,19 @@ def _open_ends(runs: Sequence[Run]) -> Iterator[str]:
     last = {run.summary.shard: run for run in runs if run.summary is not None}
     for run in runs:
         if run.summary is None:
-            cut = "its last line is cut off" if run.cut else "it has no summary"
-            yield f"{run.name}: {cut}: the run was ended before every target was answered"
+            end = _how_it_ends(run)
+            yield f"{run.name}: {end}: the run was ended before every target was answered"
         elif run.summary.interrupted and (
             run.summary.shard is None or last[run.summary.shard] is run
         ):
             yield f"{run.name}: the run was interrupted before every target was answered"
     yield from _missing_shards(shard for shard in last if shard is not None)
+
+
+def _how_it_ends(run: Run) -> str:
+    if run.cut:
+        return "its last line is cut off"
+    return "it has no summary" if run.targets else "it is empty"
 
 
 def _missing_shards(shards: Iterable[str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from normscope.audit.policy import Assignment
 from normscope.audit.report import AuditedTarget, Unchecked
 from normscope.audit.rule import Need, Rule, Subject
 from normscope.audit.rules import RULES
+from normscope.audit.unread import why_valueless
 from normscope.inspection import Inspection
 from normscope.statistics import Statistics
 from normscope.weights.report import WeightsLevel
@@ -24,16 +25,17 @@ def judge(
     statistics: Statistics | None = None,
     *,
     unmeasured: str | None = None,
+    unread: str | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> AuditedTarget:
     """Check the assigned rules and say which could not be checked.
 
-    `unmeasured` tells why there are no statistics, `config` is the content of config.json. Rules
-    of the lock file are for whoever has it.
+    `unmeasured` tells why there are no statistics, `unread` why there is nothing of the weights;
+    `config` is the content of config.json. Rules of the lock file are for whoever has it.
     """
     subject = Subject(inspection=inspection, expectation=assignment.expect, statistics=statistics)
     rules = [rule for rule in RULES if rule.code in assignment.rules and rule.check is not None]
-    reasons = {rule.code: _reason(rule, subject, unmeasured) for rule in rules}
+    reasons = {rule.code: _reason(rule, subject, unmeasured, unread) for rule in rules}
     checked = [rule for rule in rules if reasons[rule.code] is None]
     return AuditedTarget(
         target=assignment.target,
@@ -72,10 +74,10 @@ def _findings(rule: Rule, subject: Subject, assignment: Assignment) -> Iterator[
             yield finding
 
 
-def _reason(rule: Rule, subject: Subject, unmeasured: str | None) -> str | None:
+def _reason(rule: Rule, subject: Subject, unmeasured: str | None, unread: str | None) -> str | None:
     """Return why a rule cannot be checked, or None."""
     if rule.needs in {Need.HEADERS, Need.VALUES}:
-        return _without_weights(rule, subject.inspection)
+        return _without_weights(rule, subject.inspection, unread)
     if rule.needs is Need.STATISTICS:
         if subject.statistics is None:
             return unmeasured or "the policy has no [stats] input to measure on"
@@ -84,14 +86,12 @@ def _reason(rule: Rule, subject: Subject, unmeasured: str | None) -> str | None:
     return None
 
 
-def _without_weights(rule: Rule, inspection: Inspection) -> str | None:
+def _without_weights(rule: Rule, inspection: Inspection, unread: str | None) -> str | None:
     stored = inspection.stored
     if stored is None:
-        return "no weights are at hand"
+        return unread or "no weights are at hand"
     if rule.needs is Need.HEADERS:
         return None
     if stored.level is WeightsLevel.HEADERS:
         return "only the headers of the weights were read"
-    if stored.parameters and all(item.values is None for item in stored.parameters):
-        return f"the values in {stored.container} files cannot be read"
-    return None
+    return why_valueless(stored)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from normscope.audit.policy import Family, Measuring, Override, Policy, TargetPattern
 from normscope.audit.policy_expect import EXPECT_KEYS, read_expect
-from normscope.audit.policy_source import PolicySource, did_you_mean, open_source
+from normscope.audit.policy_source import PolicySource, open_source
 from normscope.audit.policy_table import PolicyTable, shown
-from normscope.audit.rules import RULES
+from normscope.audit.rules import begins_a_code, nearest_rules, rule_of
 from normscope.errors import UsageError
 from normscope.statistics import DEFAULT_THRESHOLDS, Thresholds
 
@@ -151,16 +151,10 @@ def _codes(table: PolicyTable, key: str) -> tuple[str, ...] | None:
     """Return codes of rules, or what they begin with."""
     codes = table.texts(key)
     for number, code in enumerate(codes or ()):
-        if not any(rule.code.startswith(code) for rule in RULES):
+        if code and not begins_a_code(code):
             message = f"{shown(code)} is no rule, and no rule begins with it"
-            table.wrong(key, message, _nearest_rule(code), element=number)
-    return codes
-
-
-def _nearest_rule(code: str) -> str:
-    codes = [rule.code for rule in RULES]
-    near = did_you_mean(code, codes, "")
-    return near if near.startswith("did") else "`normscope rule` lists them"
+            table.wrong(key, message, nearest_rules(code), element=number)
+    return None if codes is None else tuple(code.upper() for code in codes)
 
 
 def _budget(owner: PolicyTable, title: str) -> Mapping[str, int]:
@@ -170,13 +164,13 @@ def _budget(owner: PolicyTable, title: str) -> Mapping[str, int]:
     found = {}
     for code in table.values:
         count = table.count(code)
-        if code not in {rule.code for rule in RULES}:
-            table.wrong(code, f"{shown(code)} is no rule", _nearest_rule(code))
-        elif not code.startswith(_MEASURED):
+        if rule_of(code.upper()) is None:
+            table.wrong(code, f"{shown(code)} is no rule", nearest_rules(code))
+        elif not code.upper().startswith(_MEASURED):
             message = f"{code} has no budget: only the rules that measure (NS4xx) have one"
             table.wrong(code, message, f"ignore {code}, or expect what is meant")
         elif count is not None:
-            found[code] = count
+            found[code.upper()] = count
     return found
 
 

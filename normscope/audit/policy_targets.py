@@ -1,6 +1,7 @@
 """A target as a policy or a command line writes it -> what it names, and what is opened."""
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -147,11 +148,19 @@ def _nearest_folder(pattern: str, folder: Path) -> str:
     reached = folder
     for part in PurePosixPath(pattern).parts:
         if is_glob(part):
-            break
+            here = f"{reached.as_posix()} holds nothing like it"
+            return here + _near_name(re.sub(r"[*?\[\]]", "", part), reached)
         if not (reached / part).expanduser().exists():
-            names = sorted(each.name for each in reached.iterdir() if each.is_dir())
             here = f"there is no `{part}` in {reached.as_posix()}"
-            near = did_you_mean(part, names, "")
-            return f"{here}; {near}" if near.startswith("did") else here
+            return here + _near_name(part, reached)
         reached = (reached / part).expanduser()
     return f"{reached.as_posix()} holds nothing like it"
+
+
+def _near_name(name: str, folder: Path) -> str:
+    """Return `; did you mean …?` where a folder in this one has nearly that name."""
+    if not folder.is_dir():
+        return ""
+    names = sorted(each.name for each in folder.iterdir() if each.is_dir())
+    near = did_you_mean(name, names, "")
+    return f"; {near}" if near.startswith("did") else ""

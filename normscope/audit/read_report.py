@@ -14,6 +14,8 @@ _HINT = "name files that `normscope audit -f jsonl` or `-f json` wrote"
 _DOCUMENT, _SUMMARY = "normscope.audit", "normscope.audit-summary"
 _TARGETS = ("normscope.audited", "normscope.failure")
 _VERSION = 1
+_BEGINNINGS = ('{"checked": ', '{"family": ', '{"baseline": ')
+"""How the lines of an answer, a failure and a summary begin: one that is cut is known by them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,8 @@ class _Collected:
 def read_runs(name: str, text: str) -> tuple[Run, ...]:
     """Return the runs of one file; a last line that was cut off is left out.
 
-    A run ends with its summary; files may be put together. Raises `UsageError` for what is no
+    A run ends with its summary; files may be put together. An empty file is a run that was ended
+    before its first answer. Raises `UsageError` for what is no
     report, is damaged in its middle, or was written by a newer normscope.
     """
     document = _parsed(text)
@@ -65,10 +68,7 @@ def read_runs(name: str, text: str) -> tuple[Run, ...]:
         _kind_of(fields)
         targets = tuple(_target(item) for item in fields.objects("targets"))
         return (Run(name=name, targets=targets, summary=_summary(fields)),)
-    runs = tuple(_runs(name, text))
-    if not runs:
-        raise UsageError(f"{name} holds no audit", _HINT)
-    return runs
+    return tuple(_runs(name, text)) or (_Collected().ended(name, None),)
 
 
 def _runs(name: str, text: str) -> Iterator[Run]:
@@ -76,7 +76,8 @@ def _runs(name: str, text: str) -> Iterator[Run]:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     for place, (number, line) in enumerate(lines):
         value = _parsed(line)
-        if value is None and place and place == len(lines) - 1:
+        last = place == len(lines) - 1
+        if value is None and last and (place or _begins_a_line_of_ours(line)):
             yield collected.ended(name, None, cut=True)
             return
         where = f"{name}, line {number}"
@@ -89,6 +90,10 @@ def _runs(name: str, text: str) -> Iterator[Run]:
             collected.targets.append(target_of(fields))
     if collected.targets:
         yield collected.ended(name, None)
+
+
+def _begins_a_line_of_ours(text: str) -> bool:
+    return any(text.startswith(begun) or begun.startswith(text) for begun in _BEGINNINGS)
 
 
 def _parsed(text: str) -> Any:

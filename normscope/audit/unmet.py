@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from normscope.audit.expectations import Expectation
 from normscope.audit.findings import Observation
+from normscope.audit.policy_source import did_you_mean
 from normscope.audit.stacks import (
     SITE_ROLES,
     block_around,
@@ -29,11 +30,15 @@ def unmet(inspection: Inspection, expected: Expectation) -> Iterator[Observation
     yield from _of_model(inspection, expected)
     for stack in inspection.stacks:
         yield from _of_stack(inspection, stack, expected)
-    known = {stack.path for stack in inspection.stacks}
+    known = tuple(stack.path for stack in inspection.stacks)
     for path in expected.stacks:
         if path not in known:
+            there = did_you_mean(path, known, "there are") if known else "the model has none"
             yield Observation(
-                where=path, message="there is no such stack", found="none", expected="a stack"
+                where=path,
+                message=f"there is no such stack; {there}",
+                found="none",
+                expected="a stack",
             )
 
 

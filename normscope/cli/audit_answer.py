@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from normscope.audit.baseline import baseline_text, updated_entries
 from normscope.audit.findings import Severity
-from normscope.audit.lock import lock_text, updated_facts
+from normscope.audit.lock import CHANGED, UNLOCKED, lock_text, updated_facts
 from normscope.audit.report import AuditReport
 from normscope.audit.tally import tally_of
 from normscope.cli.audit_formats import AuditFormat, Destination, audit_status, open_reports
@@ -46,6 +46,9 @@ def answer_audit(
         with interrupts.held():
             reports.finish(report)
     _tell(report, places, question)
+    if not (plan.files.update_lock or question.quiet):
+        _warn_of_nothing_checked(report)
+        _warn_of_lock_not_looked_at(plan)
     if report.interrupted:
         done, of = len(report.targets), counted(len(plan.assignments), "target")
         say(f"interrupted after {done:,} of {of}")
@@ -77,6 +80,21 @@ def _tell(report: AuditReport, places: Sequence[Destination], question: AuditQue
         f"{counted(tally.targets, 'target')}: {counted(tally.findings, 'finding')}, "
         f"{tally.failed:,} failed"
     )
+
+
+def _warn_of_nothing_checked(report: AuditReport) -> None:
+    """Say that an audit without findings has looked for none."""
+    answered = [target for target in report.targets if target.failure is None]
+    if answered and not any(target.checked for target in answered):
+        reasons = dict.fromkeys(one.reason for target in answered for one in target.unchecked)
+        why = next(iter(reasons), "none is selected")
+        say(f"warning: no rule could be checked in any target: {visible(why)}")
+
+
+def _warn_of_lock_not_looked_at(plan: Plan) -> None:
+    """Say that a lock file was named and its rules were not selected."""
+    if plan.files.lock is not None and not any(CHANGED in one.rules for one in plan.assignments):
+        say(f"warning: --lock is not looked at: {CHANGED} and {UNLOCKED} are not selected")
 
 
 def _renew(plan: Plan, report: AuditReport) -> None:

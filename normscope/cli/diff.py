@@ -9,7 +9,7 @@ import typer
 from normscope.cli.budgets import read_budget
 from normscope.cli.failures import ExitStatus, answered, tell_failure
 from normscope.cli.options import (
-    TARGET_HELP,
+    ONE_TARGET_HELP,
     DtypeOption,
     Format,
     FormatOption,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # usage errors come before the analysis is imported
 
 
 def diff(
-    left: Annotated[str, typer.Argument(metavar="A", help=TARGET_HELP)],
+    left: Annotated[str, typer.Argument(metavar="A", help=ONE_TARGET_HELP)],
     right: Annotated[str, typer.Argument(metavar="B", help="The other target.")],
     tolerance: Annotated[
         float,

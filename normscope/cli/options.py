@@ -25,11 +25,12 @@ class Dtype(StrEnum):
     FLOAT64 = "float64"
 
 
-TARGET_HELP = (
+_TARGET_FORMS = (
     "A checkpoint's directory, config.json or .gguf file, org/name[@revision] on the Hub, "
-    "type:MODEL_TYPE, demo:pre-norm, demo:post-norm, py:MODULE:FACTORY, or - to read targets from "
-    "standard input."
+    "type:MODEL_TYPE, demo:pre-norm, demo:post-norm"
 )
+TARGET_HELP = f"{_TARGET_FORMS}, py:MODULE:FACTORY, or - to read targets from standard input."
+ONE_TARGET_HELP = f"{_TARGET_FORMS} or py:MODULE:FACTORY."
 
 Targets = Annotated[list[str], typer.Argument(metavar="TARGET", help=TARGET_HELP)]
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How results are written.")]

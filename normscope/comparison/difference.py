@@ -22,6 +22,8 @@ class Difference:
     right: str
     other: str | None = None
     """Name in the second model, where it is another one."""
+    of_weights: bool = False
+    """Whether the files differ in it: a tensor that one side lacks, or has in another shape."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,15 @@ class NormPair:
 
     left: NormReport
     right: NormReport
+
+    @property
+    def parameters(self) -> tuple[tuple[str, str], ...]:
+        """Names of the gain and of the bias that both have."""
+        both = (
+            (self.left.weight, self.right.weight),
+            (self.left.bias_name, self.right.bias_name),
+        )
+        return tuple((one, other) for one, other in both if one is not None and other is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +74,7 @@ class Comparison:
     @property
     def parameter_pairs(self) -> tuple[tuple[str, str], ...]:
         """Names of the gains and biases of matched norms, each pair once."""
-        found = (
-            (one, other)
-            for pair in self.pairs
-            for one, other in (
-                (pair.left.weight, pair.right.weight),
-                (pair.left.bias_name, pair.right.bias_name),
-            )
-            if one is not None and other is not None
-        )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(names for pair in self.pairs for names in pair.parameters))
 
     @property
     def unequal_values(self) -> tuple[ValueDifference, ...]:

@@ -121,7 +121,7 @@ def refused(checkpoint: Checkpoint, what: str, error: Exception) -> NormscopeErr
             f"{checkpoint.target}: {what} needs the {noun} {' and '.join(packages)}",
             how_to_install(packages),
         )
-    reason = f"{type(error).__name__}: {_first_line(error)}{_place(error)}"
+    reason = f"{type(error).__name__}: {_first_sentence(error)}{_place(error)}"
     kind = failure_of_size(error)
     if kind is not None:
         return NormscopeError(
@@ -216,8 +216,11 @@ def _unknown_type(checkpoint: Checkpoint) -> NormscopeError:
     )
 
 
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+def _first_sentence(error: Exception) -> str:
+    """Return the first line of a message, with the next where it only announces that one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = 2 if lines and lines[0].endswith(":") else 1
+    return " ".join(lines[:told]) or "no message"
 
 
 _MODELS = "models"

@@ -24,7 +24,7 @@ def call_factory(checkpoint: Checkpoint) -> tuple[nn.Module, FactoryInputs | Non
     factory = _find(checkpoint)
     try:
         result = factory()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise NormscopeError(
             FailureKind.UNKNOWN_ARCHITECTURE,
             f"{checkpoint.target}: the factory failed: {type(error).__name__}: {error}",
@@ -60,7 +60,7 @@ def _find(checkpoint: Checkpoint) -> Any:
         raise NormscopeError(
             FailureKind.NOT_FOUND, f"{checkpoint.target}: {path} has no {name}"
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise NormscopeError(
             FailureKind.UNKNOWN_ARCHITECTURE,
             f"{checkpoint.target}: importing {path} failed: {type(error).__name__}: {error}",

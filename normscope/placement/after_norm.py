@@ -19,19 +19,45 @@ from normscope.residuals.steps import StepKind, steps_back
 _STEPS = 24
 
 
-def shared_trunk_norms(norms: Mapping[int, Norm], trunks: Mapping[int, int]) -> dict[int, int]:
+def shared_trunk_norms(
+    norms: Mapping[int, Norm],
+    stream: ResidualStream,
+    blocks: Mapping[int, BlockKey],
+    trunks: Mapping[int, int],
+) -> dict[int, int]:
     """Drop the trunk norms of a list where most of their like are no trunk norms.
 
     The first norm of a block reads the sum before it alone where that block leaves the skip out,
-    and so does a norm behind the last sum of a side stream.
+    and so does a norm behind the last sum of a side stream. A block that is post-norm throughout,
+    by norms of its own, is so whatever the others of its list are.
     """
+    own = _post_norm_blocks(norms, stream, blocks, trunks)
     alike = Counter(pattern(norm.owner) for norm in norms.values())
     counts = Counter(pattern(norms[output].owner) for output in trunks.values())
     return {
         node: output
         for node, output in trunks.items()
-        if counts[pattern(norms[output].owner)] * 2 >= alike[pattern(norms[output].owner)]
+        if blocks[node] in own
+        or counts[pattern(norms[output].owner)] * 2 >= alike[pattern(norms[output].owner)]
     }
+
+
+def _post_norm_blocks(
+    norms: Mapping[int, Norm],
+    stream: ResidualStream,
+    blocks: Mapping[int, BlockKey],
+    trunks: Mapping[int, int],
+) -> frozenset[BlockKey]:
+    """Return the blocks whose every sum has a bare branch and, behind it, a norm of the block."""
+    listed = {blocks[node] for node in stream.adds if blocks[node].listed}
+    others = {
+        blocks[node]
+        for node, add in stream.adds.items()
+        if node not in trunks
+        or not is_within(norms[trunks[node]].owner, blocks[node].path)
+        or not all(entry.bare for branch in add.branches for entry in branch.entries)
+    }
+    return frozenset(listed - others)
 
 
 def norms_before_skips(

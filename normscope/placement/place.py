@@ -51,7 +51,8 @@ def place_norms(graph: Graph, norms: Sequence[Norm], stream: ResidualStream) -> 
     """Place every norm of a condensed graph around the residual adds of its stream."""
     by_output = {norm.output: norm for norm in norms}
     keys = assign_blocks(graph, stream)
-    trunks = shared_trunk_norms(by_output, trunk_norms(graph, by_output, stream, keys))
+    trunks = trunk_norms(graph, by_output, stream, keys)
+    trunks = shared_trunk_norms(by_output, stream, keys, trunks)
     before = norms_before_skips(graph, by_output, stream, keys, trunks)
     skipless = skipless_branches(graph, stream, keys)
     inside = adds_inside(stream, keys, skipless)

@@ -62,11 +62,19 @@ def verdict_text(comparison: Comparison) -> str:
     compared = _values_text(comparison)
     if comparison.equal:
         return f"no difference: {matched} at the same places, with equal facts{compared}"
-    facts = len(comparison.differences)
-    found = [counted(facts, "fact") + " of the structure"] if facts else []
-    if comparison.unequal_values:
-        found.append(f"the values of {counted(len(comparison.unequal_values), 'parameter')}")
-    return f"different in {' and '.join(found)}; {matched} matched{compared}"
+    return f"different in {_different_text(comparison)}; {matched} matched{compared}"
+
+
+def _different_text(comparison: Comparison) -> str:
+    stored = sum(found.of_weights for found in comparison.differences)
+    facts = len(comparison.differences) - stored
+    values = len(comparison.unequal_values)
+    told = [
+        *([f"{counted(facts, 'fact')} of the structure"] if facts else []),
+        *([counted(stored, "stored tensor")] if stored else []),
+        *([f"the values of {counted(values, 'parameter')}"] if values else []),
+    ]
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
 def _values_text(comparison: Comparison) -> str:

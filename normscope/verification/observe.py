@@ -136,9 +136,7 @@ def _is_blind_to_one(subject: Subject, baseline: Values, cuts: Cuts, grown: Sequ
     )
 
 
-def _entries_aside(
-    graph: Graph, cuts: Cuts, answers: Mapping[Edge | int, Response]
-) -> list[Edge]:
+def _entries_aside(graph: Graph, cuts: Cuts, answers: Mapping[Edge | int, Response]) -> list[Edge]:
     """Return the entries behind a norm that only prepare what is added to the inputs of others.
 
     A decoder reads from its normalized queries where they are to look (SAM 3).

@@ -21,12 +21,22 @@ _PATCHES = 4
 """Patches along a side of a small image."""
 _CONVOLVED = 128
 """Side of a small image that is not cut into patches."""
-_NO_LENGTHS = ("head", "group", "kernel", "stride", "expert", "codebook", "quantizer")
+_NO_LENGTHS = (
+    "head",
+    "group",
+    "kernel",
+    "stride",
+    "expert",
+    "codebook",
+    "quantizer",
+    "position",
+    "length",
+)
 _NO_WIDTHS = (
     "num_",
     "heads",
     "vocab",
-    "codebook",
+    "codebook_size",
     "token",
     "offset",
     "_id",

@@ -1,7 +1,9 @@
 """Directory -> the files that hold the checkpoint's tensors; nothing of them is read."""
 
 import os
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,6 +16,7 @@ from normscope.limits import Limits
 _DEEPEST = 100
 SINGLE = "model.safetensors"
 PICKLED = "pytorch_model.bin"
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,24 @@ def find_weight_files(target: str, directory: Path) -> WeightFiles:
 def find_pickled_files(target: str, directory: Path) -> WeightFiles:
     """Return the files that only `torch.load` reads, as `find_weight_files` does."""
     return _found(target, directory, PICKLED)
+
+
+def refuse_shards_alone(target: str, directory: Path) -> None:
+    """Raise `NormscopeError` of kind `corrupt` where shards lie in a folder and no index.
+
+    For a folder where nothing else was found: transformers does not load it either.
+    """
+    shards = 0
+    with suppress(OSError):  # a folder that may be entered and not listed
+        shards = sum(1 for path in directory.iterdir() if _SHARD.fullmatch(path.name))
+    if shards:
+        files = "a shard" if shards == 1 else f"{shards} shards"
+        raise NormscopeError(
+            FailureKind.CORRUPT,
+            f"{target}: {files} of safetensors and no {_index_of(SINGLE)}, without which "
+            "transformers does not load them",
+            "fetch the index too; with --weights none inspect and audit read the config alone",
+        )
 
 
 def _found(target: str, directory: Path, name: str) -> WeightFiles:

@@ -26,7 +26,7 @@ class StoredProblemKind(StrEnum):
     ALL_ZERO = "all_zero"
     """A gain that multiplies every channel by zero."""
     CONSTANT = "constant"
-    """One value in all channels, as before any training; an all-zero bias is one too."""
+    """One value in all channels, mostly as before any training; an all-zero bias is one too."""
     DEAD_CHANNELS = "dead_channels"
     OUTLIERS = "outliers"
     RENAMED = "renamed"
@@ -202,11 +202,12 @@ def _all_zero(item: StoredParameter, values: ValueFacts) -> Iterator[StoredProbl
 def _constant(item: StoredParameter, values: ValueFacts) -> Iterator[StoredProblem]:
     if _is_constant(values) and values.count > 1 and not (item.is_gain and _is_all_zero(values)):
         effective = values.minimum + values.offset
-        what = "a gain" if item.is_gain else "a bias"
+        what, fresh = ("a gain", 1) if item.is_gain else ("a bias", 0)
+        untrained = ", as before training" if effective == fresh else ""
         yield StoredProblem(
             kind=StoredProblemKind.CONSTANT,
             name=item.name,
-            message=f"{what} of {effective:g} in every channel, as before training",
+            message=f"{what} of {effective:g} in every channel{untrained}",
             found=f"{effective:g} in all {values.count} channels",
             expected="values that differ",
         )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from torch import nn
 
 from normscope.weights.effective import EffectiveValue
+from normscope.weights.extra import extra_norm_tensors
 from normscope.weights.gains import describe_values
 from normscope.weights.names import LoadedNames, match_names
 from normscope.weights.report import (
@@ -16,6 +17,7 @@ from normscope.weights.report import (
     WeightsReport,
 )
 from normscope.weights.stored import TensorSource
+from normscope.weights.stored_norms import StoredNorms
 
 
 def read_weights(
@@ -29,7 +31,8 @@ def read_weights(
     At `headers` no value is read, at `norms` those of the norms alone. Raises `NormscopeError` of
     kind `corrupt` for bad files.
     """
-    names = _matched(source, module, wanted)
+    norms = [parameter.name for parameter in wanted]
+    names = match_names(module, source.describe(), source.renaming(module), norms)
     parameters = tuple(_held(parameter, names) for parameter in wanted)
     if level is WeightsLevel.NORMS:
         parameters = _with_values(source, parameters, wanted)
@@ -46,31 +49,41 @@ def read_weights(
     )
 
 
-def read_norm_values(
+def read_stored_norms(
     source: TensorSource, module: nn.Module, wanted: Sequence[WantedParameter]
-) -> Mapping[str, EffectiveValue]:
-    """Return the effective values (w, or 1 + w) of the norms' parameters, by name.
+) -> StoredNorms:
+    """Return the norms' tensors with their effective values (w, or 1 + w), for a comparison.
 
-    Those that are missing, of another shape or computed on loading are left out. Raises as
-    `read_weights`.
+    Raises as `read_weights`.
     """
-    names = _matched(source, module, wanted)
-    held = [(_held(parameter, names), parameter.offset) for parameter in wanted]
-    known = [(item, offset) for item, offset in held if _is_copied(item)]
-    values = dict(source.read(item.stored_name for item, _ in known if item.stored_name))
-    return {
-        item.name: EffectiveValue.of(values[item.stored_name], offset=offset, added=item.added)
-        for item, offset in known
-        if item.stored_name is not None
-    }
-
-
-def _matched(
-    source: TensorSource, module: nn.Module, wanted: Sequence[WantedParameter]
-) -> LoadedNames:
     stored = source.describe()
     norms = [parameter.name for parameter in wanted]
-    return match_names(module, stored, source.renaming(module), norms)
+    names = match_names(module, stored, source.renaming(module), norms)
+    held = {parameter.name: _held(parameter, names) for parameter in wanted}
+    return StoredNorms(
+        parameters=held,
+        extra=tuple(extra_norm_tensors(names, stored, norms)),
+        values=_effective(source, held, wanted),
+    )
+
+
+def _effective(
+    source: TensorSource,
+    held: Mapping[str, StoredParameter],
+    wanted: Sequence[WantedParameter],
+) -> Mapping[str, EffectiveValue]:
+    """Return also what has another shape than the model's: two files can be wrong alike."""
+    known = [
+        (held[want.name], held[want.name].stored_name, want.offset)
+        for want in wanted
+        if not held[want.name].converted
+    ]
+    values = dict(source.read(stored for _, stored, _ in known if stored is not None))
+    return {
+        item.name: EffectiveValue.of(values[stored], offset=offset, added=item.added)
+        for item, stored, offset in known
+        if stored is not None
+    }
 
 
 def _is_copied(parameter: StoredParameter) -> bool:

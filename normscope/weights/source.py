@@ -4,7 +4,7 @@ from pathlib import Path
 
 from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.hub import Repository
-from normscope.weights.files import find_pickled_files, find_weight_files
+from normscope.weights.files import find_pickled_files, find_weight_files, refuse_shards_alone
 from normscope.weights.pickled_folder import PickledFolder
 from normscope.weights.safetensors_folder import SafetensorsFolder
 from normscope.weights.stored import TensorSource
@@ -17,8 +17,8 @@ def open_source(
 
     Pickled files are only opened with `pickled`: even a careful loader reads a stranger's program.
     The Hub is only asked with `remote`.
-    Raises `NormscopeError` of kind `corrupt` for an index that cannot be right, and
-    `missing_dependency` for a GGUF file without the package gguf.
+    Raises `NormscopeError` of kind `corrupt` for an index that cannot be right and for shards
+    without one, and `missing_dependency` for a GGUF file without the package gguf.
     """
     if checkpoint.repository is not None:
         return _remote(checkpoint) if remote else None
@@ -31,6 +31,8 @@ def open_source(
     if files.paths:
         return SafetensorsFolder(checkpoint.target, files)
     files = find_pickled_files(checkpoint.target, directory)
+    if not files.paths and not (checkpoint.config or {}).get("transformers_weights"):
+        refuse_shards_alone(checkpoint.target, directory)
     return PickledFolder(checkpoint.target, files) if pickled and files.paths else None
 
 

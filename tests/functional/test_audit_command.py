@@ -162,6 +162,27 @@ class TestRules:
         checked = lines(run(target, "-f", "jsonl", "--select", "NS202"))[0]["checked"]
         assert checked == ["NS202"]
 
+    def test_a_lock_file_that_no_selected_rule_reads_is_told(self) -> None:
+        target = write_target("a")
+        run(target, "--lock", "x.lock", "--update-lock")
+        ended = run(target, "--lock", "x.lock", "--select", "NS1")
+        assert ended.stderr == (
+            "warning: --lock is not looked at: NS501 and NS502 are not selected\n"
+        )
+        assert run(target, "--lock", "x.lock").stderr == ""
+
+    @pytest.mark.parametrize(
+        ("typed", "why"),
+        [
+            (("--ignore", "NS"), "none is selected"),
+            (("--select", "ns401"), "the policy has no [stats] input"),
+        ],
+    )
+    def test_an_audit_that_checks_nothing_says_so(self, typed: tuple[str, str], why: str) -> None:
+        ended = run(write_target("a"), *typed)
+        assert ended.stderr == f"warning: no rule could be checked in any target: {why}\n"
+        assert ended.exit_code == 0
+
 
 class TestLock:
     def test_what_changes_is_found(self) -> None:

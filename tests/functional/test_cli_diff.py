@@ -119,3 +119,87 @@ def test_each_target_without_an_answer_is_told():
     assert result.exit_code == 3
     kinds = [json.loads(line)["kind"] for line in result.stdout.splitlines()]
     assert kinds == ["unknown_architecture", "not_found"]
+
+
+LOST = "model.layers.1.input_layernorm.weight"
+
+
+def rewritten(folder, change):
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def without_it(tensors):
+    del tensors[LOST]
+
+
+def differences(ports):
+    result = run(*ports, "-f", "json")
+    document = json.loads(result.stdout)
+    assert document["equal"] is (result.exit_code == 0) is (not document["differences"])
+    return [(d["where"], d["left"], d["right"]) for d in document["differences"]]
+
+
+def test_a_gain_that_one_sides_weights_lack_is_named(ports):
+    rewritten(ports[1], without_it)
+    assert differences(ports) == [(LOST, "stored with shape 16", "missing from B's weights")]
+    assert differences(ports[::-1]) == [(LOST, "missing from A's weights", "stored with shape 16")]
+    table = run(*ports)
+    assert table.exit_code == 1
+    assert "different in 1 stored tensor; 7 norm calls matched" in table.stdout
+    assert "model.layers.*.input_layernorm.weight" in table.stdout
+    markdown = run(*ports, "-f", "markdown")
+    assert markdown.exit_code == 1
+    assert "| `stored with shape 16` | `missing from B's weights` |" in markdown.stdout
+
+
+def test_what_both_sides_lack_alike_is_equal(ports):
+    for folder in ports:
+        rewritten(folder, without_it)
+    assert differences(ports) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(torch.ones(32), "32"), (torch.tensor(1.0), "scalar")], ids=["32", "0-d"]
+)
+def test_a_gain_that_is_stored_in_another_shape_is_named(ports, value, told):
+    changed(ports[1], LOST, lambda _: value)
+    assert differences(ports) == [(LOST, "stored with shape 16", f"stored with shape {told}")]
+
+
+def test_gains_of_another_shape_on_both_sides_are_compared_by_value(ports):
+    for folder, gain in zip(ports, (1.0, 2.0), strict=True):
+        changed(folder, LOST, lambda _, gain=gain: torch.full((32,), gain))
+    document = json.loads(run(*ports, "-f", "json").stdout)
+    assert document["differences"] == []
+    assert [v["left"] for v in document["values"] if v["largest"] == 1.0] == [LOST]
+    assert not document["equal"]
+
+
+@pytest.mark.parametrize("name", ["model.norm.bias", "model.layers.7.input_layernorm.weight"])
+def test_a_tensor_more_among_the_norms_of_one_side_is_named(ports, name):
+    more = {name: torch.ones(16)}
+    rewritten(ports[0], lambda tensors: tensors.update(more))
+    told = "stored with shape 16, and no parameter reads it"
+    assert differences(ports) == [(name, told, "missing from B's weights")]
+    assert differences(ports[::-1]) == [(name, "missing from A's weights", told)]
+    rewritten(ports[1], lambda tensors: tensors.update(more))
+    assert differences(ports) == []
+
+
+def test_a_tensor_more_that_is_no_norms_is_none_of_its_differences(ports):
+    rewritten(ports[0], lambda tensors: tensors.update({"model.extra": torch.ones(16)}))
+    assert differences(ports) == []
+
+
+def test_a_side_without_weights_leaves_them_uncompared(ports):
+    rewritten(ports[0], without_it)
+    (ports[1] / "model.safetensors").unlink()
+    result = run(*ports)
+    assert result.exit_code == 0
+    assert "weights not compared" in result.stdout
+
+
+def test_the_help_does_not_promise_standard_input():
+    assert "standard input" not in " ".join(run("--help").stdout.split())

@@ -101,6 +101,16 @@ def test_what_is_missing_is_said_on_stderr() -> None:
     assert ended.exit_code == 3
 
 
+@pytest.mark.parametrize("text", ["", '{"checked": ["NS1'])
+def test_a_shard_without_an_answer_is_a_warning_beside_the_healthy_ones(text: str) -> None:
+    Path("e.jsonl").write_text(text, encoding="utf-8")
+    ended = RUNNER.invoke(app, ["report", "e.jsonl", saved(typed())])
+    assert ended.stderr.startswith("warning: e.jsonl: it")
+    assert typed().targets[0].target in ended.stdout
+    assert ended.exit_code == 3
+    assert RUNNER.invoke(app, ["report", "e.jsonl"]).exit_code == 3
+
+
 def test_explanations_are_there_when_asked_for() -> None:
     assert "    why   " in RUNNER.invoke(app, ["report", saved(typed()), "--explain"]).stdout
 

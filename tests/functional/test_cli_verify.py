@@ -46,7 +46,7 @@ KEPT = nn.Sequential(Block(), Block())
 BEFORE = {name: value.clone() for name, value in KEPT.state_dict().items()}
 
 def live():
-    return KEPT, (torch.zeros(1, 3, 8),)
+    return KEPT, (torch.linspace(-1, 1, 24).reshape(1, 3, 8),)
 
 def touched():
     for name, value in KEPT.state_dict().items():
@@ -54,7 +54,7 @@ def touched():
     return live()
 
 def held():
-    return nn.Sequential(Held(), Held()), (torch.zeros(1, 3, 8),)
+    return nn.Sequential(Held(), Held()), (torch.linspace(-1, 1, 24).reshape(1, 3, 8),)
 """
 
 

@@ -191,3 +191,56 @@ def test_a_pickled_file_that_is_none(pickled):
     (pickled / "pytorch_model.bin").write_bytes(b"no pickle at all")
     result = run(pickled, "--weights", "headers", "-f", "json")
     assert json.loads(result.stdout)["kind"] in {"corrupt", "unsafe_weights"}
+
+
+def test_an_audit_says_that_the_weights_are_pickled_and_what_reads_them(pickled):
+    found = CliRunner().invoke(app, ["audit", str(pickled), "--select", "NS3", "-f", "json"])
+    unchecked = json.loads(found.stdout)["targets"][0]["unchecked"]
+    assert {each["code"] for each in unchecked} >= {"NS301", "NS303"}
+    assert {each["reason"] for each in unchecked} == {
+        "the weights are pickled and were not opened: `--weights norms` reads them"
+    }
+    asked = ["audit", str(pickled), "--select", "NS3", "--weights", "norms", "-f", "json"]
+    found = CliRunner().invoke(app, asked)
+    assert json.loads(found.stdout)["targets"][0]["unchecked"] == []
+
+
+@pytest.fixture
+def shards(checkpoint, tmp_path):
+    for number in (1, 2):
+        name = f"model-0000{number}-of-00008.safetensors"
+        (tmp_path / name).write_bytes((checkpoint / "model.safetensors").read_bytes())
+    (tmp_path / "config.json").write_bytes((checkpoint / "config.json").read_bytes())
+    return tmp_path
+
+
+def test_shards_without_an_index_are_no_folder_without_weights(shards):
+    with pytest.raises(OSError, match=r"no file named model\.safetensors"):
+        transformers.AutoModel.from_pretrained(shards)
+    told = "2 shards of safetensors and no model.safetensors.index.json"
+    result = run(shards, "-f", "json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["kind"] == "corrupt"
+    assert told in json.loads(result.stdout)["message"]
+    audited = CliRunner().invoke(app, ["audit", str(shards), "-f", "json"])
+    assert audited.exit_code == 3
+    assert told in audited.stdout
+    assert run(shards, "--weights", "none").exit_code == 0
+
+
+def test_shards_beside_weights_that_transformers_loads_are_left_alone(shards, checkpoint):
+    torch.save(load_file(checkpoint / "model.safetensors"), shards / "pytorch_model.bin")
+    assert any("are pickled" in warning for warning in document(shards)["warnings"])
+
+
+def test_an_audit_says_that_no_stored_shape_fits(checkpoint, tmp_path):
+    config = json.loads((checkpoint / "config.json").read_text())
+    wider = {**config, "hidden_size": 2 * config["hidden_size"]}
+    (tmp_path / "config.json").write_text(json.dumps(wider))
+    (tmp_path / "model.safetensors").write_bytes((checkpoint / "model.safetensors").read_bytes())
+    result = CliRunner().invoke(app, ["audit", str(tmp_path), "--select", "NS3", "-f", "json"])
+    (target,) = json.loads(result.stdout)["targets"]
+    assert {each["reason"] for each in target["unchecked"]} == {
+        "the norms' parameters are stored with other shapes than the model has"
+    }
+    assert {finding["code"] for finding in target["findings"]} == {"NS302"}

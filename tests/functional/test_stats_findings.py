@@ -97,6 +97,19 @@ def test_a_massive_activation_is_named_with_its_blocks() -> None:
     )
 
 
+def test_a_number_of_many_digits_is_told_by_its_exponent() -> None:
+    ((_, message),) = [
+        it
+        for it in found(norm("h.0.n", moments(peak=first(1.09e30), magnitude=0.5)))
+        if it[0] == "NS401"
+    ]
+    assert "up to 1.09e+30 before h.0.n, 2.18e+30 times" in message
+
+
+def test_what_is_infinite_is_not_massive_as_well() -> None:
+    assert codes(norm("h.0.n", moments(peak=first(math.inf), magnitude=0.5))) == ["NS406"]
+
+
 @pytest.mark.parametrize(
     "before",
     [

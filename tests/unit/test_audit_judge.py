@@ -173,3 +173,8 @@ def test_a_config_is_told_by_its_content() -> None:
     assert facts is not None
     assert facts.config == config_digest(config)
     assert len(facts.config or "") == 16
+
+
+def test_why_weights_were_not_read_is_said_in_the_callers_words() -> None:
+    (each,) = judge(assigned("NS301"), llama(2), unread="they are pickled").unchecked
+    assert each.reason == "they are pickled"

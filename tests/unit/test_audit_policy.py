@@ -195,3 +195,13 @@ def test_a_byte_order_mark_and_windows_lines(tmp_path):
     path.write_bytes(b"\xef\xbb\xbf[[family]]\r\nname = 'a'\r\ntargets = ['x',\r\n'y']\r\n")
     (family,) = read_policy(path).families
     assert [each.place.line for each in family.targets] == [3, 4]
+
+
+def test_codes_may_be_written_small(tmp_path):
+    policy = read(
+        tmp_path,
+        'select = ["ns1"]\nignore = ["Ns104"]\n[[family]]\nname = "f"\ntargets = ["type:bert"]\n'
+        "budget = { ns401 = 2 }\n",
+    )
+    assert (policy.select, policy.ignore) == (("NS1",), ("NS104",))
+    assert policy.families[0].budget == {"NS401": 2}

@@ -116,6 +116,11 @@ class TestNothing:
         assert "there is no `model` in " in error.hint
         assert error.hint.endswith("did you mean `models`?")
 
+    def test_a_folder_that_a_glob_nearly_matches(self, models):
+        (models / "models/llama").mkdir()
+        error = refusal("models/lama*", models)
+        assert error.hint.endswith("/models holds nothing like it; did you mean `llama`?")
+
     def test_no_checkpoint_among_what_matches(self, models):
         error = refusal("models/*.md", models)
         assert error.message.endswith('"models/*.md" matches 1 path, and no checkpoint')

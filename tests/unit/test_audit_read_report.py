@@ -190,6 +190,23 @@ def test_a_cut_last_line_leaves_what_was_finished() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty"),
+        ("\n \n", "it is empty"),
+        (render_audited_line(clean().targets[0])[:60], "its last line is cut off"),
+        (render_audited_line(failed("b", 1, FailureKind.CORRUPT, "", ""))[:30], "its last line"),
+        (render_audit_summary_line(clean())[:40], "its last line is cut off"),
+        ("{", "its last line is cut off"),
+    ],
+)
+def test_a_file_without_a_whole_line_takes_nothing_from_the_others(text: str, said: str) -> None:
+    joined = joined_report([("e.jsonl", text), ("a", render_audit_json_lines(clean()))])
+    assert joined.report == replace(clean(), interrupted=True)
+    assert joined.remarks[0].startswith(f"e.jsonl: {said}")
+
+
 def test_a_missing_summary_is_said() -> None:
     text = "".join(map(render_audited_line, clean().targets))
     joined = joined_report([("a.jsonl", text)])
@@ -255,10 +272,8 @@ END = render_audit_summary_line(clean())
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a.jsonl holds no audit"),
-        ("\n \n", "a.jsonl holds no audit"),
         ("hello", "a.jsonl, line 1: not a line of an audit's report"),
-        (LINE[:50], "a.jsonl, line 1: not a line of an audit's report"),
+        ('{"chequed": [', "a.jsonl, line 1: not a line of an audit's report"),
         (f"{LINE}nonsense\n{END}", "a.jsonl, line 2: not a line of an audit's report"),
         (f"{LINE}[1]\n", "a.jsonl, line 2: not a line of an audit's report"),
         ('{"schema": "normscope.inspection/1"}', "a.jsonl, line 1: not a line of an"),

@@ -85,6 +85,12 @@ def test_a_missing_folder_inside_one_that_exists_is_no_repository(tmp_path, monk
     assert "runs/last@main" in error.hint
 
 
+def test_a_glob_that_nobody_expands_is_told_where_globs_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c").mkdir()
+    assert failure("c/*").hint.startswith("globs work in the targets of a policy")
+
+
 def test_a_directory_without_config(tmp_path):
     assert failure(str(tmp_path)).kind is FailureKind.NO_CONFIG
 

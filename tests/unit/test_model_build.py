@@ -249,6 +249,7 @@ def test_an_incomplete_default_is_filled_and_said(tmp_path):
 
 
 FACTORIES = """
+import sys
 import torch
 from torch import nn
 
@@ -266,6 +267,9 @@ def wrong():
 
 def broken():
     raise RuntimeError("no luck")
+
+def leaving():
+    sys.exit(3)
 
 number = 3
 """
@@ -304,10 +308,28 @@ def test_a_factory_may_give_inputs(factories):
         ("number", FailureKind.UNKNOWN_ARCHITECTURE),
         ("wrong", FailureKind.UNKNOWN_ARCHITECTURE),
         ("broken", FailureKind.UNKNOWN_ARCHITECTURE),
+        ("leaving", FailureKind.UNKNOWN_ARCHITECTURE),
     ],
 )
 def test_a_factory_that_gives_no_module(factories, name, kind):
     assert refusal(f"py:{factories}:{name}").kind is kind
+
+
+def test_a_module_that_leaves_on_import(tmp_path, monkeypatch):
+    (tmp_path / "leaves_on_import.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    failed = refusal("py:leaves_on_import:factory")
+    assert failed.message.endswith("importing leaves_on_import failed: SystemExit: 3")
+
+
+@pytest.mark.parametrize("eps", ["1e-6", None])
+def test_a_value_that_the_config_class_refuses_is_told_with_the_reason(tmp_path, eps):
+    config = json.dumps({**SMALL_LLAMA, "rms_norm_eps": eps})
+    (tmp_path / "config.json").write_text(config, encoding="utf-8")
+    message = refusal(str(tmp_path)).message
+    assert "rms_norm_eps': TypeError: Field 'rms_norm_eps' expected float" in message
+    assert "\n" not in message
 
 
 def test_a_module_that_cannot_be_imported(tmp_path, monkeypatch):

@@ -191,3 +191,14 @@ def test_a_stack_that_there_is_not_is_told() -> None:
     assert unmet(LLAMA, stacks={"encoder": Expectation(eps=1e-6)}) == [
         ("encoder", "none", "a stack")
     ]
+
+
+def test_a_stack_that_there_is_not_is_told_with_the_nearest() -> None:
+    def told(made: Inspection, path: str) -> str:
+        wanted = Expectation(stacks={path: Expectation(eps=1e-6)})
+        (seen,) = [it for it in observed("NS106", made, wanted) if it.where == path]
+        return seen.message
+
+    assert told(t5(), "encoder.blok") == "there is no such stack; did you mean `encoder.block`?"
+    assert told(LLAMA, "x") == "there is no such stack; there are: `layers`"
+    assert told(replace(LLAMA, stacks=()), "x") == "there is no such stack; the model has none"

@@ -1,5 +1,7 @@
 """NS401 to NS406: what `stats` finds, as findings of an audit."""
 
+from dataclasses import replace
+
 import pytest
 
 from golden.inspections import llama
@@ -36,3 +38,19 @@ def test_channels_are_told_apart() -> None:
     )
     both = found("NS401", llama(4), statistics=measured(finding("NS401"), other))
     assert len({one.identity for one in both}) == 2
+
+
+def test_where_it_is_worst_is_no_part_of_who_a_finding_is() -> None:
+    before, after = (
+        replace(finding("NS402", first="layers.1", last="layers.3"), where=f"layers.{place}")
+        for place in ("2.input_layernorm", "3.post_attention_layernorm")
+    )
+    (one,), (other,) = (found("NS402", llama(4), statistics=measured(it)) for it in (before, after))
+    assert one.identity == other.identity
+    assert (one.where, one.places) == ("layers.*", ("layers.1",))
+
+
+def test_a_square_beyond_float16_is_another_finding_than_a_value() -> None:
+    value = finding("NS403", first="layers.1")
+    both = measured(value, replace(value, severity="warning", message="its square"))
+    assert len({one.identity for one in found("NS403", llama(4), statistics=both)}) == 2

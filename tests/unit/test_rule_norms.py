@@ -114,6 +114,12 @@ def test_an_eps_of_the_config_is_right(settings: dict[str, float]) -> None:
     assert observed("NS201", with_settings(llama(3), **settings)) == []
 
 
+def test_an_eps_that_is_no_number_there_and_here_is_the_configs() -> None:
+    made = with_norms(llama(3), lambda norm: replace(norm, eps=float("nan")))
+    assert observed("NS201", with_settings(made, rms_norm_eps=float("nan"))) == []
+    assert len(observed("NS201", with_settings(made, rms_norm_eps=1e-6))) == 7
+
+
 def test_a_part_of_the_config_without_eps_is_not_held_against_the_others() -> None:
     made = ended(llama(3), "norm")
     assert observed("NS201", with_settings(made, vision_config__eps=1e-5, text_config=None)) == []

@@ -188,6 +188,17 @@ def test_a_small_w_is_lost_where_the_sum_is_made_in_bfloat16(
     assert severities("NS204", seen) == [severity]
 
 
+def test_norms_that_lose_differently_many_channels_are_told_alike() -> None:
+    made = with_norms(gemma2(), lambda norm: replace(norm, gain_dtype="float32"))
+    few, many = (
+        valued(norm.weight, offset=1.0, mean=0.0, lost_in_bfloat16=lost, bfloat16_error=0.004)
+        for norm, lost in zip(made.norms[2:4], (1, 5), strict=True)
+    )
+    messages = {one.message for one in found("NS204", stored(made, few, many))}
+    assert len(messages) == 1
+    assert messages.pop().endswith("up to 5 of 64 channels, relative error up to 0.004")
+
+
 @pytest.mark.parametrize("offset", [0.0, 1.0])
 def test_a_gain_that_keeps_its_w_is_right(offset: float) -> None:
     kept = valued(GAINS[0], offset=offset, lost_in_bfloat16=0)

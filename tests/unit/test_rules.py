@@ -58,6 +58,7 @@ def test_only_the_rule_about_names_is_off() -> None:
         (("NS2",), ("NS203", "NS204"), ("NS201", "NS202")),
         (None, ("NS1", "NS2", "NS3", "NS4"), ("NS501", "NS502")),
         ((), (), ()),
+        (("ns2",), ("Ns203", "ns204"), ("NS201", "NS202")),
     ],
 )
 def test_codes_and_what_they_begin_with(select, ignore, codes) -> None:
@@ -76,6 +77,13 @@ def test_the_nearest_code_is_offered() -> None:
     assert "did you mean NS10" in refused.value.hint
     assert required_rule(" ns102 ").code == "NS102"
     assert rule_of("NS999") is None
+
+
+@pytest.mark.parametrize("text", ["NS9", "ns6", "rule"])
+def test_what_begins_no_code_is_told_what_codes_begin_with(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        select_rules((text,), ())
+    assert refused.value.hint.startswith("codes begin with NS1, NS2, NS3, NS4, NS5; ")
 
 
 # How they are told.

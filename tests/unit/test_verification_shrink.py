@@ -79,6 +79,16 @@ def test_codebooks_stay_as_they_are() -> None:
     assert next(iter(shrunk_configs(config, STACK))).config == config
 
 
+def test_the_width_of_a_codebook_is_one_like_any_other() -> None:
+    config = {"codebook_dim": 512, "hidden_size": 512}
+    assert next(iter(shrunk_configs(config, STACK))).config == dict.fromkeys(config, 32)
+
+
+def test_positions_are_no_blocks_where_there_are_as_many() -> None:
+    config = {"layers": 12, "max_position_embeddings": 12, "context_length": 12}
+    assert next(iter(shrunk_configs(config, STACK))).config == config | {"layers": 3}
+
+
 def test_only_what_changed_is_added_to_what_was_given() -> None:
     inner = {"model_type": "text", "width": 64, "depth": 2}
     whole = {"layers": 12, "names": ["stage12"], "text": inner, "part": {"width": 64, "rate": 0.1}}
@@ -87,7 +97,8 @@ def test_only_what_changed_is_added_to_what_was_given() -> None:
         "part": {"width": 8, "rate": 0.1},
     }  # fmt: skip
     assert with_changes({"kind": "x"}, whole, shrunk) == {
-        "kind": "x", "layers": 3, "text": {"model_type": "y", "width": 8}, "part": {"width": 8, "rate": 0.1},
+        "kind": "x", "layers": 3, "text": {"model_type": "text", "width": 8},
+        "part": {"width": 8, "rate": 0.1},
     }  # fmt: skip
 
 

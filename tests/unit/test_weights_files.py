@@ -3,14 +3,17 @@
 import json
 import os
 import struct
+from dataclasses import replace
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from normscope.checkpoint import Checkpoint, CheckpointKind
 from normscope.errors import FailureKind, NormscopeError
 from normscope.weights.files import SINGLE, find_pickled_files, find_weight_files
 from normscope.weights.safetensors_folder import SafetensorsFolder
+from normscope.weights.source import open_source
 
 INDEX = f"{SINGLE}.index.json"
 
@@ -172,3 +175,31 @@ def test_a_tensor_in_two_shards(tmp_path):
 def test_an_index_that_is_none(tmp_path, content):
     (tmp_path / INDEX).write_text(content)
     assert INDEX in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("model-00001-of-00008.safetensors",), "here: a shard of safetensors and no "),
+        (("model-1-of-2.safetensors", "model-2-of-2.safetensors"), "here: 2 shards of "),
+    ],
+)
+def test_shards_without_an_index_are_refused(tmp_path, names, told):
+    for name in names:
+        (tmp_path / name).write_bytes(b"")
+    checkpoint = Checkpoint(target="here", kind=CheckpointKind.DIRECTORY, directory=tmp_path)
+    with pytest.raises(NormscopeError) as caught:
+        open_source(checkpoint)
+    assert caught.value.kind is FailureKind.CORRUPT
+    assert caught.value.message.startswith(told)
+    named = replace(checkpoint, config={"transformers_weights": names[0]})
+    assert open_source(named) is None
+    (tmp_path / "pytorch_model.bin").write_bytes(b"")
+    assert open_source(checkpoint) is None
+
+
+def test_other_files_of_tensors_are_no_shards(tmp_path):
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    (tmp_path / "consolidated-00001-of-00002.safetensors").write_bytes(b"")
+    checkpoint = Checkpoint(target="here", kind=CheckpointKind.DIRECTORY, directory=tmp_path)
+    assert open_source(checkpoint) is None

@@ -162,6 +162,8 @@ class TestValues:
         assert found.message == "a gain of 1 in every channel, as before training"
         found = only(stored(values=torch.zeros(16), offset=1.0))
         assert (found.kind, found.found) == ("constant", "1 in all 16 channels")
+        found = only(stored(values=torch.full((16,), 3.7)))
+        assert found.message == "a gain of 3.7 in every channel"
         found = only(stored(values=torch.zeros(16), is_gain=False))
         assert found.message == "a bias of 0 in every channel, as before training"
 

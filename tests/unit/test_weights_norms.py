@@ -16,7 +16,7 @@ from normscope.render.stored_remarks import stored_remarks
 from normscope.weights.files import find_weight_files
 from normscope.weights.gains import describe_values
 from normscope.weights.judgements import stored_problems
-from normscope.weights.read import read_norm_values, read_weights
+from normscope.weights.read import read_stored_norms, read_weights
 from normscope.weights.report import ParameterProblem, WeightsLevel
 from normscope.weights.safetensors_folder import SafetensorsFolder
 from normscope.weights.source import open_source
@@ -133,7 +133,8 @@ def test_the_offset_of_a_gain_is_part_of_its_effective_value(tmp_path):
     folder = saved(tmp_path, config, transformers.GemmaForCausalLM)
     checkpoint = resolve_checkpoint(str(folder))
     wanted = norm_parameters(inspect_checkpoint(str(folder)))
-    values = read_norm_values(open_source(checkpoint), build_on_meta(checkpoint).module, wanted)
+    module = build_on_meta(checkpoint).module
+    values = read_stored_norms(open_source(checkpoint), module, wanted).values
     stored = load_file(folder / "model.safetensors")["model.norm.weight"]
     assert torch.equal(values["model.norm.weight"].exact, stored.double() + 1)
 

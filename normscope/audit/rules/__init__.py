@@ -64,23 +64,36 @@ def required_rule(code: str) -> Rule:
 def select_rules(select: Sequence[str] | None, ignore: Sequence[str]) -> tuple[str, ...]:
     """Return the codes of the rules to check, sorted; None selects the usual ones.
 
-    What is selected and ignored are codes, or what codes begin with (`NS2`). Raises `UsageError`
-    where one of them is the beginning of no code.
+    What is selected and ignored are codes, or what codes begin with, in capitals or not (`NS2`).
+    Raises `UsageError` where one of them is the beginning of no code.
     """
     for text in (*(select or ()), *ignore):
-        if not text or not any(rule.code.startswith(text) for rule in RULES):
+        if not begins_a_code(text):
             raise _no_such_rule(text)
+    selected = tuple(text.upper() for text in select or ())
+    ignored = tuple(text.upper() for text in ignore)
     return tuple(
         rule.code
         for rule in RULES
-        if (rule.usual if select is None else rule.code.startswith(tuple(select)))
-        and not rule.code.startswith(tuple(ignore))
+        if (rule.usual if select is None else rule.code.startswith(selected))
+        and not rule.code.startswith(ignored)
     )
+
+
+def begins_a_code(text: str) -> bool:
+    """Tell whether a text, in capitals or not, is a code or the beginning of one."""
+    return bool(text) and any(rule.code.startswith(text.upper()) for rule in RULES)
+
+
+def nearest_rules(text: str) -> str:
+    """Return a hint for what begins no code: the nearest one, or what codes begin with."""
+    listed = "`normscope rule` lists every rule with its code"
+    near = get_close_matches(text.upper(), list(_BY_CODE), n=1, cutoff=0.5)
+    if near and len(text) >= len(near[0]):
+        return f"did you mean {near[0]}? {listed}"
+    beginnings = dict.fromkeys(rule.code[:-2] for rule in RULES)
+    return f"codes begin with {', '.join(beginnings)}; {listed}"
 
 
 def _no_such_rule(text: str) -> UsageError:
-    near = get_close_matches(text.upper(), list(_BY_CODE), n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return UsageError(
-        f"there is no rule {text!r}", f"{hint}`normscope rule` lists every rule with its code"
-    )
+    return UsageError(f"there is no rule {text!r}", nearest_rules(text))

@@ -54,7 +54,12 @@ def _has_eps(norm: NormReport) -> bool:
 
 
 def _is_among(eps: float | None, values: Collection[float]) -> bool:
-    return eps is not None and any(math.isclose(eps, value, rel_tol=1e-6) for value in values)
+    return eps is not None and any(_same(eps, value) for value in values)
+
+
+def _same(one: float, other: float) -> bool:
+    """Tell whether two eps are one number, as float32 has it; NaN is that what NaN is."""
+    return math.isclose(one, other, rel_tol=1e-6) or (math.isnan(one) and math.isnan(other))
 
 
 def _parts_with_settings(inspection: Inspection, settings: Collection[float]) -> set[int]:
@@ -125,7 +130,7 @@ def _odd(members: Sequence[tuple[BlockReport | None, NormReport]]) -> Iterator[O
     """Yield those that differ from most, from the first where there is no most."""
     usual = Counter(norm.eps for _, norm in members).most_common(1)[0][0]
     for block, norm in members:
-        if norm.eps is not None and usual is not None and norm.eps != usual:
+        if norm.eps is not None and usual is not None and not _same(norm.eps, usual):
             yield Observation(
                 where=norm.name,
                 message=f"eps is {norm.eps:g}, and that of most norms of its stack {usual:g}",

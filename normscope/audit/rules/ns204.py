@@ -1,6 +1,6 @@
 """NS204: a gain of the form 1 + w whose small w is lost in bfloat16."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from normscope.audit.findings import Observation, Severity
 from normscope.audit.rule import Need, Rule, Subject
@@ -16,13 +16,31 @@ def check(subject: Subject) -> Iterator[Observation]:
         return
     values = {item.name: item.values for item in stored.parameters if item.values is not None}
     blocks = blocks_by_path(subject.inspection)
-    for norm in subject.inspection.norms:
-        found = values.get(norm.weight or "")
-        if norm.call == 0 and found is not None and found.offset and found.lost_in_bfloat16:
-            yield _lost(norm, found, blocks.get(norm.block or ""))
+    losing = [
+        (norm, found)
+        for norm in subject.inspection.norms
+        if norm.call == 0
+        and (found := values.get(norm.weight or "")) is not None
+        and found.offset
+        and found.lost_in_bfloat16
+    ]
+    detail = _most([found for _, found in losing])
+    for norm, _ in losing:
+        yield _lost(norm, detail, blocks.get(norm.block or ""))
 
 
-def _lost(norm: NormReport, values: ValueFacts, block: BlockReport | None) -> Observation:
+def _most(losses: Sequence[ValueFacts]) -> str:
+    """Return how much is lost in the worst of the norms: one text, that they be told together."""
+    if not losses:
+        return ""
+    worst = max(losses, key=lambda values: values.lost_in_bfloat16 / values.count)
+    upper = "" if len(losses) == 1 else "up to "
+    error = max(values.bfloat16_error for values in losses)
+    channels = f"{worst.lost_in_bfloat16} of {worst.count} channels"
+    return f"{upper}{channels}, relative error up to {error:.2g}"
+
+
+def _lost(norm: NormReport, detail: str, block: BlockReport | None) -> Observation:
     here = norm.gain_dtype == "bfloat16"
     where = "as it is here" if here else f"here it is made in {norm.gain_dtype or 'float32'}"
     return Observation(
@@ -32,8 +50,7 @@ def _lost(norm: NormReport, values: ValueFacts, block: BlockReport | None) -> Ob
         expected="1 + w in float32",
         severity=None if here else Severity.NOTE,
         block=block,
-        detail=f"{values.lost_in_bfloat16} of {values.count} channels, "
-        f"relative error up to {values.bfloat16_error:.2g}",
+        detail=detail,
     )
 
 

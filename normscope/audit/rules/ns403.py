@@ -1,6 +1,7 @@
 """NS403: a value that does not fit float16."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from normscope.audit.findings import Observation, Severity
 from normscope.audit.measured import measured
@@ -8,8 +9,13 @@ from normscope.audit.rule import Need, Rule, Subject
 
 
 def check(subject: Subject) -> Iterator[Observation]:
-    """Yield the findings of `stats`."""
-    yield from measured(subject, "NS403", "beyond float16", "values that fit float16")
+    """Yield the findings of `stats`.
+
+    Who accepts a square that does not fit has not accepted a value that does not.
+    """
+    for seen in measured(subject, "NS403", "beyond float16", "values that fit float16"):
+        whole = seen.severity is Severity.ERROR
+        yield seen if whole else replace(seen, found="square beyond float16")
 
 
 RULE = Rule(
