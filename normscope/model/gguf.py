@@ -118,7 +118,7 @@ def _metadata(checkpoint: Checkpoint, path: Path) -> Mapping[str, Any]:
 
 
 def _reading_quickly(architecture: str) -> AbstractContextManager[None]:
-    """Tell transformers' two readers apart by its own list: which one opens the file, no verdict."""
+    """Choose how the file is opened, by transformers' own list of readers; no verdict."""
     return nullcontext() if architecture in GGUF_CONFIG_ARCHS else short_lists()
 
 
