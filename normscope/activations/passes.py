@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from normscope.activations.shelf import Shelf
+from normscope.activations.shelf import Shelf, Shelved, unshelved
 
 _INTEGERS = {torch.float32: torch.int32, torch.float64: torch.int64}
 _SPARE_BITS = {torch.bfloat16: 16, torch.float16: 13}
@@ -29,19 +29,20 @@ class BlockPeak:
     above infinity, and are compared as fast as memory gives them.
     """
 
-    magnitudes: np.ndarray
+    magnitudes: np.ndarray | Shelved
     """[rows, blocks]."""
-    block: np.ndarray
+    block: np.ndarray | Shelved
     """The first block with the largest of its row."""
-    within: np.ndarray
+    within: np.ndarray | Shelved
     """Its first place in that block."""
     width: int
 
     def value_and_place(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the largest absolute value of each row and its first place."""
-        bits = self.magnitudes.max(-1)
+        bits = unshelved(self.magnitudes).max(-1)
         value = bits.view(np.float32 if bits.dtype == np.int32 else np.float64)
-        return torch.from_numpy(value), torch.from_numpy(self.block * self.width + self.within)
+        place = unshelved(self.block) * self.width + unshelved(self.within)
+        return torch.from_numpy(value), torch.from_numpy(place)
 
     def move_to(self, shelf: Shelf) -> None:
         """Hold on to no memory but the shelf's."""
@@ -53,12 +54,12 @@ class BlockPeak:
 class KeyPeak:
     """Value and place of each row's peak in one integer: see `_take_key`."""
 
-    key: np.ndarray
+    key: np.ndarray | Shelved
     spare: int
 
     def value_and_place(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the largest absolute value of each row, in float32, and its first place."""
-        doubled = self.key.astype(np.int64) - np.iinfo(np.int32).min
+        doubled = unshelved(self.key).astype(np.int64) - np.iinfo(np.int32).min
         low = (2 << self.spare) - 1
         value = ((doubled & ~low) >> 1).astype(np.int32).view(np.float32)
         return torch.from_numpy(value), torch.from_numpy(low - (doubled & low))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from normscope.activations.shelf import Shelf
+from normscope.activations.shelf import Shelf, Shelved, unshelved
 
 _SAFE_SHARE = 0.25
 """Smallest var / E[x²] for which float32's E[x²] - mean² keeps five digits."""
@@ -18,15 +18,15 @@ _SAFE_NORMS = (1e-12, 1e18)
 class Sums:
     """Sum and norm of each row, in which nothing cancels."""
 
-    total: np.ndarray
-    norm: np.ndarray
+    total: np.ndarray | Shelved
+    norm: np.ndarray | Shelved
     largest: float
     """No value of any row exceeds it."""
 
     def mean_and_variance(self, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return both for each row, in float64."""
-        mean = self.total.astype(np.float64) / length
-        variance = np.square(self.norm.astype(np.float64)) / length - np.square(mean)
+        mean = unshelved(self.total).astype(np.float64) / length
+        variance = np.square(unshelved(self.norm).astype(np.float64)) / length - np.square(mean)
         return torch.from_numpy(mean), torch.from_numpy(variance)
 
     def move_to(self, shelf: Shelf) -> None:
@@ -38,18 +38,22 @@ class Sums:
 class Exact:
     """Moments that were taken directly."""
 
-    mean: torch.Tensor | np.ndarray
-    variance: torch.Tensor | np.ndarray
+    mean: torch.Tensor | Shelved
+    variance: torch.Tensor | Shelved
     largest: float = math.inf
 
     def mean_and_variance(self, _length: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return both for each row."""
-        return torch.as_tensor(self.mean), torch.as_tensor(self.variance)
+        return _as_tensor(self.mean), _as_tensor(self.variance)
 
     def move_to(self, shelf: Shelf) -> None:
         """Hold on to no memory but the shelf's."""
         mean, variance = self.mean_and_variance(0)
         self.mean, self.variance = shelf.keep(mean.numpy()), shelf.keep(variance.numpy())
+
+
+def _as_tensor(value: torch.Tensor | Shelved) -> torch.Tensor:
+    return value if isinstance(value, torch.Tensor) else torch.from_numpy(unshelved(value))
 
 
 @np.errstate(all="ignore")  # infinities and NaN are results here
