@@ -6,6 +6,8 @@ Python puts the current folder first. A stranger's checkpoint may be there, with
 import os
 import sys
 
+from normscope.entry import main
+
 
 def _leave_current_folder_out() -> None:
     """Drop the entry, unless this package itself was found by it: a source tree that is run."""
@@ -16,13 +18,6 @@ def _leave_current_folder_out() -> None:
 
 
 _leave_current_folder_out()
-
-import signal  # noqa: E402  # not the current folder's
-
-# Until a command is there to be interrupted, an interrupt ends the process without a word.
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-from normscope.cli.app import main  # noqa: E402  # only now
 
 if __name__ == "__main__":
     main()

@@ -157,7 +157,7 @@ def _measured(
         return reason or ""
     from normscope.activations.policy_input import measure_on_policy_input
 
-    return measure_on_policy_input(
+    measured = measure_on_policy_input(
         assignment.opened,
         measuring,
         dtype=options.dtype,
@@ -165,3 +165,6 @@ def _measured(
         offline=options.offline,
         trust_remote_code=options.trust_remote_code,
     )
+    if isinstance(measured, str):  # without the target: the same reason of many is said once
+        return measured.removeprefix(f"{assignment.opened}: ")
+    return measured

@@ -121,6 +121,29 @@ def discard_pending() -> None:
             _pending.pop(path, None)
 
 
+def take_room(file: BinaryIO, size: int) -> None:
+    """Have the disk set aside so many bytes behind the position, or raise `OSError`.
+
+    What is written there afterwards fits. Nothing is written before, so that what is there stays
+    whole; the file may be longer then, until it is cut. A file in memory needs nothing.
+    """
+    try:
+        descriptor = file.fileno()
+    except OSError:
+        return
+    file.flush()
+    start = file.tell()
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, start, max(1, size))
+        return
+    for done in range(0, size, len(_NOTHING)):
+        os.write(descriptor, _NOTHING[: size - done])
+    os.lseek(descriptor, start, os.SEEK_SET)
+
+
+_NOTHING = bytes(1 << 20)
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Put a file in place, whole or not at all. Raises `OSError`."""
     pending = PendingFile(path)

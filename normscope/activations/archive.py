@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from normscope.activations.archive_metadata import TokenIndex, archive_metadata
+from normscope.activations.archive_metadata import TokenIndex, archive_metadata, most_bytes
 from normscope.activations.chunks import Chunk
 from normscope.activations.spool import POINTS, Spool
+from normscope.files import take_room
 from normscope.statistics import NormStatistics
 
 _SAFE_ALIGNMENT = 8
@@ -69,13 +70,19 @@ class ArchiveWriter:
         self._spool = Spool(tempfile.TemporaryFile(dir=self.folder))  # noqa: SIM115
 
     def write(self, chunk: Chunk) -> None:
-        """Set the rows of a chunk aside."""
-        self._spool.add(chunk)
+        """Set the rows of a chunk aside, with room for them in the file; raises `OSError`.
+
+        If either is not to be had the chunks before can still be written.
+        """
+        laid = self._spool.laid_out(chunk)
+        described = most_bytes(chunk, self._tokens)
+        take_room(self.file, described + self._spool.size + len(laid.content))
+        self._spool.append(laid)
         self._tokens.add(chunk.tokens)
         self._last = chunk
 
     def finish(self) -> None:
-        """Write the file."""
+        """Write the file, and cut the room left over."""
         if self._last is None:
             return
         norms = self._last.norms
@@ -83,6 +90,7 @@ class ArchiveWriter:
         self.file.write(_header(tensors, archive_metadata(self._last, self._tokens)))
         for tensor in tensors:
             self._copy(tensor)
+        self.file.truncate()
 
     def _copy(self, tensor: _Tensor) -> None:
         if not tensor.norms:

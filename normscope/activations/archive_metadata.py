@@ -17,18 +17,51 @@ class TokenIndex:
     listed: list[Token] | None = field(default_factory=list)
     texts: dict[int, str | None] = field(default_factory=dict)
     special: set[int] = field(default_factory=set)
+    _of_listed: int = 0
+    _of_texts: int = 0
+    """Bytes that they take in the file at most."""
+
+    @property
+    def most_bytes(self) -> int:
+        """Return how many bytes the tokens take at most."""
+        return self._of_texts if self.listed is None else self._of_listed
 
     def add(self, tokens: Sequence[Token]) -> None:
         """Take note of further tokens."""
         for token in tokens:
             if token.id is not None:
+                if self.texts.get(token.id, "") != token.text:
+                    self._of_texts += _most_of_token(token)
                 self.texts[token.id] = token.text
                 if token.special:
                     self.special.add(token.id)
         if self.listed is not None:
             self.listed = self.listed + list(tokens)
+            self._of_listed += sum(map(_most_of_token, tokens))
             if len(self.listed) > _MOST_LISTED:
                 self.listed = None
+
+
+def most_bytes(chunk: Chunk, tokens: TokenIndex) -> int:
+    """Return how many bytes the description of a run takes at most that goes on with `chunk`."""
+    fixed = [chunk.subject.target, *chunk.subject.versions.values(), chunk.subject.model.dtype]
+    norms = sum(
+        _OF_A_NORM + _OF_A_CHARACTER * (10 * len(norm.name) + len(norm.problem or ""))
+        for norm in chunk.norms
+    )
+    fresh = sum(map(_most_of_token, chunk.tokens))
+    return (1 << 14) + _OF_A_CHARACTER * sum(map(len, fixed)) + norms + tokens.most_bytes + fresh
+
+
+def _most_of_token(token: Token) -> int:
+    return _OF_A_TOKEN + _OF_A_CHARACTER * (len(token.text or "") + len(token.stream))
+
+
+_OF_A_CHARACTER = 14
+"""An escaped pair of surrogates, in JSON within JSON."""
+_OF_A_TOKEN = 256
+_OF_A_NORM = 4096
+"""Ten tensors with their names, shapes and places."""
 
 
 def archive_metadata(chunk: Chunk, tokens: TokenIndex) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Chunks -> a parquet file: one line a row, a row group a chunk; needs the extra `parquet`."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, BinaryIO
@@ -8,6 +9,7 @@ import numpy as np
 
 from normscope.activations.chunks import Chunk, Columns
 from normscope.activations.row_table import RowTable, RowTables
+from normscope.files import take_room
 
 _POINTS = ("before", "after")
 
@@ -19,23 +21,56 @@ class ParquetWriter:
     file: BinaryIO
     _tables: RowTables = field(default_factory=RowTables)
     _writer: Any = None
+    _footer: int = 1 << 12
+    """Bytes that the footer takes at most."""
 
     def write(self, chunk: Chunk) -> None:
-        """Write a chunk as one row group."""
+        """Write a chunk as one row group, all or none; raises `OSError`.
+
+        A group that was begun cannot be taken back, and without a footer the file is nothing: room
+        for both is taken first.
+        """
         rows = self._tables.table_of(chunk)
         table = _table(rows)
+        self._footer += _most_of_footer(table, rows)
+        take_room(self.file, _most_of_group(table) + self._footer)
         if self._writer is None:
             parquet = import_module("pyarrow.parquet")
             self._writer = parquet.ParquetWriter(self.file, table.schema)
         self._writer.write_table(table, row_group_size=max(1, len(rows)))
 
     def finish(self) -> None:
-        """Write the footer, without which the file cannot be read."""
+        """Write the footer, without which the file cannot be read, and cut the room left over."""
         if self._writer is not None:
             self._writer.close()
+            self.file.truncate()
 
     def close(self) -> None:
-        """Nothing waits elsewhere."""
+        """Let go of a writer that was not finished, which would finish itself later, in vain."""
+        if self._writer is not None:
+            with suppress(OSError, ValueError):  # the file is closed, or the disk full
+                self._writer.close()
+
+
+def _most_of_group(table: Any) -> int:
+    """Return how many bytes a row group takes at most: twice its values, once in dictionaries."""
+    return 2 * int(table.nbytes) + 4096 * int(table.num_columns)
+
+
+def _most_of_footer(table: Any, rows: RowTable) -> int:
+    """Return how many bytes the footer says of a row group at most.
+
+    It names each column, where it lies, and its least and greatest value, unless that is longer.
+    """
+    words = [word for norm in rows.norms for word in (norm.name, norm.kind, norm.role.value)]
+    longest = max(map(len, (*words, *(token.text or "" for token in rows.tokens))), default=0)
+    bounds = 2 * 5 * min(_LONGEST_BOUND, 6 * longest)
+    return _OF_A_COLUMN * int(table.num_columns) + bounds
+
+
+_OF_A_COLUMN = 300
+_LONGEST_BOUND = 4096
+"""Bytes of a text beyond which parquet's footer leaves it out."""
 
 
 def _table(rows: RowTable) -> Any:

@@ -1,12 +1,13 @@
 """Chunks -> their rows in a file, from which each norm's can be read back; knows no torch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
 
 from normscope.activations.chunks import Chunk, Columns, NormRows, ScaledColumns
+from normscope.files import take_room
 from normscope.statistics import Token
 
 QUANTITIES = ("mean", "variance", "peak", "peak_channel")
@@ -29,48 +30,45 @@ class _Piece:
     """Stream -> start and number of its tokens."""
 
 
+@dataclass(frozen=True, slots=True)
+class LaidOut:
+    """The rows of a chunk as they will lie in the file."""
+
+    piece: _Piece
+    content: bytes
+
+
 @dataclass(slots=True)
 class Spool:
     """A file of rows: in each chunk norm by norm, of a norm point by point, then the tokens."""
 
     file: BinaryIO
+    size: int = 0
+    """Bytes of all chunks."""
     _pieces: list[_Piece] = field(default_factory=list)
 
-    def add(self, chunk: Chunk) -> None:
-        """Append the rows of a chunk."""
+    def laid_out(self, chunk: Chunk) -> LaidOut:
+        """Return the next chunk's part of the file."""
+        content = bytearray()
         starts, counts = [], []
         for rows in chunk.rows:
-            starts.append(self.file.tell())
+            starts.append(self.size + len(content))
             counts.append(0 if rows is None else len(rows.single_rows()[0]))
             if rows is not None:
-                self._append_rows(rows)
-        tokens = {stream: self._append_tokens(chunk, stream) for stream in _streams(chunk)}
-        self._pieces.append(_Piece(np.array(starts), np.array(counts), tokens))
+                content += _bytes_of_rows(rows)
+        tokens: dict[str, tuple[int, int]] = {}
+        for stream in _streams(chunk):
+            own = [token for token in chunk.tokens if token.stream == stream]
+            tokens[stream] = (self.size + len(content), len(own))
+            content += _bytes_of_tokens(own)
+        return LaidOut(_Piece(np.array(starts), np.array(counts), tokens), bytes(content))
 
-    def _append_rows(self, rows: NormRows) -> None:
-        single = rows.single_rows()
-        for columns in single:
-            self._append(columns)
-        unknown = np.full(len(single[0]), np.nan)
-        scaled = rows.scaled or ScaledColumns(mean=unknown, variance=unknown)
-        self._write_floats(scaled.mean, scaled.variance)
-
-    def _append(self, columns: Columns) -> None:
-        self._write_floats(columns.mean, columns.variance, columns.peak)
-        self.file.write(columns.channel.astype("<i8").tobytes())
-
-    def _write_floats(self, *columns: np.ndarray) -> None:
-        with np.errstate(over="ignore"):  # what exceeds float32 becomes infinity there
-            for values in columns:
-                self.file.write(values.astype("<f4").tobytes())
-
-    def _append_tokens(self, chunk: Chunk, stream: str) -> tuple[int, int]:
-        start = self.file.tell()
-        tokens = [token for token in chunk.tokens if token.stream == stream]
-        for column in _TOKEN_COLUMNS:
-            values = np.array([_column(token, column) for token in tokens], dtype="<i8")
-            self.file.write(values.tobytes())
-        return start, len(tokens)
+    def append(self, laid: LaidOut) -> None:
+        """Write a chunk, all or nothing; raises `OSError`."""
+        take_room(self.file, len(laid.content))
+        self.file.write(laid.content)
+        self.size += len(laid.content)
+        self._pieces.append(laid.piece)
 
     def streams(self) -> list[str]:
         """Return the names of the token streams."""
@@ -105,6 +103,30 @@ class Spool:
     def close(self) -> None:
         """Close the file."""
         self.file.close()
+
+
+def _bytes_of_rows(rows: NormRows) -> bytes:
+    single = rows.single_rows()
+    unknown = np.full(len(single[0]), np.nan)
+    scaled = rows.scaled or ScaledColumns(mean=unknown, variance=unknown)
+    return b"".join((*map(_bytes_of, single), _floats(scaled.mean, scaled.variance)))
+
+
+def _bytes_of(columns: Columns) -> bytes:
+    floats = _floats(columns.mean, columns.variance, columns.peak)
+    return floats + columns.channel.astype("<i8").tobytes()
+
+
+def _floats(*columns: np.ndarray) -> bytes:
+    with np.errstate(over="ignore"):  # what exceeds float32 becomes infinity there
+        return b"".join(values.astype("<f4").tobytes() for values in columns)
+
+
+def _bytes_of_tokens(tokens: Sequence[Token]) -> bytes:
+    return b"".join(
+        np.array([_column(token, column) for token in tokens], dtype="<i8").tobytes()
+        for column in _TOKEN_COLUMNS
+    )
 
 
 def _streams(chunk: Chunk) -> list[str]:

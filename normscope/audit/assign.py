@@ -25,7 +25,7 @@ def assign(policy: Policy | None, targets: Sequence[str] = ()) -> tuple[Assignme
     if policy is None:
         raise UsageError(
             "there is nothing to audit: no target was named, and no policy lies here",
-            "normscope audit --init TARGET… > normscope.toml",
+            "normscope audit --init TARGET… -o normscope.toml",
         )
     if not policy.families:
         raise UsageError(

@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from normscope.audit.ranges import ranges_of
 from normscope.audit.report import StackFacts, TargetFacts
 from normscope.audit.stacks import blocks_of, norms_of, numberless, place_in
 from normscope.inspection import BlockReport, Inspection, NormReport, StackReport
@@ -67,19 +68,8 @@ def _placements(blocks: Iterable[BlockReport]) -> Iterator[str]:
         )
         wirings.setdefault(text, []).append(block.index or 0)
     for text, indices in wirings.items():
-        which = "all" if len(wirings) == 1 else _ranges(sorted(set(indices)))
+        which = "all" if len(wirings) == 1 else ranges_of(sorted(set(indices)))
         yield f"{which}: {text}"
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Return `0, 2-11`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _outside(inspection: Inspection) -> Iterator[str]:

@@ -77,10 +77,17 @@ class Finding:
     places: tuple[str, ...]
     """Every place as the model names it, in order of execution."""
     message: str
+    detail: str = ""
+    """What ends the message and is so in this target alone: `3 of 768 channels`."""
     found: str = ""
     expected: str = ""
     known: bool = False
     """Whether the baseline has it already."""
+
+    @property
+    def gist(self) -> str:
+        """The message without its detail: what other targets can have alike."""
+        return self.message.removesuffix(f": {self.detail}") if self.detail else self.message
 
     @property
     def identity(self) -> tuple[str, str, str, str, str]:
@@ -116,17 +123,17 @@ def merged(
             family=family,
             where=where,
             places=tuple(dict.fromkeys(seen.where for seen in like)),
-            message=_with_details(message, [seen.detail for seen in like]),
+            message=f"{message}: {detail}" if detail else message,
+            detail=detail,
             found=was,
             expected=wanted,
         )
         for (where, message, was, wanted, severity), like in found.items()
+        for detail in (_detail([seen.detail for seen in like]),)
     )
 
 
-def _with_details(message: str, details: list[str]) -> str:
-    """Add what is so at every place, or at the first of several."""
-    if not details[0]:
-        return message
-    first = "" if len(set(details)) == 1 else " at the first place"
-    return f"{message}: {details[0]}{first}"
+def _detail(details: list[str]) -> str:
+    """Return what is so at every place, or at the first of several."""
+    differ = details[0] and len(set(details)) > 1
+    return f"{details[0]} at the first place" if differ else details[0]

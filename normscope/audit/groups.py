@@ -20,8 +20,8 @@ class FindingGroup:
     message: str
     places: Mapping[str, tuple[Finding, ...]]
     """Place, with `*` for the numbers of blocks and "" for the model -> what was found there, in
-    the order of the targets. Where there are several places, all targets have all of them, in the
-    same blocks."""
+    the order of the targets. Where there are several places, all targets have all of them, each
+    in the same blocks."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -57,29 +57,41 @@ def grouped_findings(findings: Iterable[Finding]) -> tuple[FindingGroup, ...]:
     """Return the groups: the worst first, then by code, then those of most targets."""
     alike: dict[tuple[str, Severity, str, str], list[Finding]] = {}
     for found in findings:
-        alike.setdefault((found.code, found.severity, found.message, found.where), []).append(found)
+        alike.setdefault((found.code, found.severity, found.gist, found.where), []).append(found)
     joined: dict[tuple[object, ...], dict[str, tuple[Finding, ...]]] = {}
-    for (code, severity, message, where), members in alike.items():
-        key = (code, severity, message, *_shared(members, where))
+    for (code, severity, gist, where), members in alike.items():
+        key = (code, severity, gist, *_shared(members))
         joined.setdefault(key, {})[where] = tuple(members)
     groups = [_group(places) for places in joined.values()]
     return tuple(sorted(groups, key=_order))
 
 
-def _shared(members: Sequence[Finding], where: str) -> tuple[object, ...]:
+def _shared(members: Sequence[Finding]) -> tuple[object, ...]:
     """Return what several places must have in common to be said together.
 
-    Where the targets differ in their blocks a place stands alone.
+    That is their targets, what is so in each of them alone, and, where the targets differ in their
+    blocks, those.
     """
-    if same_blocks(members) is None:
-        return (where,)
-    return tuple((finding.family, finding.target) for finding in members)
+    alike = same_blocks(members) is not None
+    return tuple(
+        (finding.family, finding.target, finding.detail, () if alike else _blocks(finding))
+        for finding in members
+    )
+
+
+def _blocks(finding: Finding) -> tuple[tuple[int, ...], int]:
+    return block_numbers(finding), len(finding.places)
 
 
 def _group(places: Mapping[str, tuple[Finding, ...]]) -> FindingGroup:
-    first = next(iter(places.values()))[0]
+    members = next(iter(places.values()))
+    first = members[0]
+    same = len({finding.detail for finding in members}) == 1
     return FindingGroup(
-        code=first.code, severity=first.severity, message=first.message, places=places
+        code=first.code,
+        severity=first.severity,
+        message=first.message if same else f"{first.message} in the first target",
+        places=places,
     )
 
 
@@ -117,7 +129,7 @@ def grouped_unchecked(report: AuditReport) -> tuple[UncheckedGroup, ...]:
 
 def same_blocks(findings: Iterable[Finding]) -> tuple[int, ...] | None:
     """Return the blocks that all findings name, as `block_numbers`; None where they differ."""
-    seen = {(block_numbers(finding), len(finding.places)) for finding in findings}
+    seen = set(map(_blocks, findings))
     return seen.pop()[0] if len(seen) == 1 else None
 
 

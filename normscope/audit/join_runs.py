@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from normscope.audit.ranges import ranges_of
 from normscope.audit.read_report import Run, RunSummary, read_runs
 from normscope.audit.report import AuditedTarget, AuditReport, GoneFinding
 
@@ -112,8 +113,11 @@ def _missing_shards(shards: Iterable[str]) -> Iterator[str]:
     there = set(shards)
     for count in sorted({shard.rpartition("/")[2] for shard in there}):
         if count.isascii() and count.isdecimal() and int(count) <= _MOST_SHARDS:
-            wanted = [f"{number}/{count}" for number in range(1, int(count) + 1)]
-            yield from (f"shard {shard} is missing" for shard in wanted if shard not in there)
+            missing = [n for n in range(1, int(count) + 1) if f"{n}/{count}" not in there]
+            if len(missing) == 1:
+                yield f"shard {missing[0]}/{count} is missing"
+            elif missing:
+                yield f"shards {ranges_of(missing)} of {count} are missing"
 
 
 def _differences(summaries: Sequence[RunSummary], report: AuditReport) -> Iterator[str]:

@@ -20,6 +20,7 @@ _OVERRIDE_KEYS = ("targets", "expect", "select", "ignore", "budget")
 _FAMILY_KEYS = ("name", *_OVERRIDE_KEYS, "override")
 _STATS_KEYS = ("input", "max_length", "verify", "thresholds")
 _THRESHOLD_KEYS = tuple(item.name for item in fields(Thresholds))
+_STANDARD_INPUT = "-"
 _MEASURED = "NS4"
 """What the codes of rules that measure begin with."""
 
@@ -136,13 +137,17 @@ def _override(table: PolicyTable) -> Override:
 
 def _targets(table: PolicyTable, whose: str) -> tuple[TargetPattern, ...]:
     texts = table.texts("targets")
-    if texts == () or "targets" not in table.values:
+    if table.values.get("targets", []) == []:
         hint = 'write `targets = ["./checkpoints/*"]`'
         table.wrong("targets", f"{whose} has no targets", hint)
     patterns = []
     for number, text in enumerate(texts or ()):
         if "\0" in text:
             table.wrong("targets", "a target has a NUL character", element=number)
+        if text.strip() == _STANDARD_INPUT:
+            message = f"{shown(text)} is standard input, which a policy does not read"
+            hint = "name the targets here, or type `-` behind `normscope audit`"
+            table.wrong("targets", message, hint, element=number)
         patterns.append(TargetPattern(text=text, place=table.place("targets", number)))
     return tuple(patterns)
 

@@ -66,6 +66,7 @@ def _finding(item: Fields, target: str, family: str) -> Finding:
         where=item.text("where"),
         places=item.texts("places"),
         message=item.text("message"),
+        detail=item.text("detail"),
         found=item.text("found"),
         expected=item.text("expected"),
         known=item.flag("known"),

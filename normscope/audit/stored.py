@@ -11,13 +11,15 @@ from normscope.weights.judgements import StoredProblem, StoredProblemKind, store
 _FIGURES = frozenset(
     {
         StoredProblemKind.SHAPE,
+        StoredProblemKind.WHOLE_NUMBERS,
+        StoredProblemKind.OFFSET,
         StoredProblemKind.NON_FINITE,
         StoredProblemKind.DEAD_CHANNELS,
         StoredProblemKind.OUTLIERS,
         StoredProblemKind.RENAMED,
     }
 )
-"""Kinds of which every place has its own figures or name: like blocks are told together."""
+"""Kinds of which every place, or every target, has its own figures or name: like ones are one."""
 
 
 def problems_as_observations(

@@ -67,8 +67,9 @@ def main() -> None:
     try:
         app(prog_name="normscope")
     finally:
-        # All is written: an interrupt while the libraries are taken down has nothing to say.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # All is written: an interrupt while the libraries are taken down has nothing to tell of.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         # Where one has passed through an `exec`, as imports have them, CPython would end as if
         # killed by it, whatever the exit status; any other `exec` makes it forget.
         exec("")

@@ -116,7 +116,8 @@ def audit(
     """
     # The rules and the formats are not needed to show a help text.
     from normscope.cli.audit_answer import answer_audit
-    from normscope.cli.audit_init import init_policy
+    from normscope.cli.audit_files import check_written
+    from normscope.cli.audit_init import init_policy, refuse_with_init
     from normscope.cli.audit_plan import RecordFiles, Selection, plan_audit, read_codes
     from normscope.cli.audit_question import AuditQuestion
     from normscope.cli.audit_run import Means
@@ -134,6 +135,8 @@ def audit(
     )
     means = Means(jobs=jobs, limits=process, cache=not no_cache)
     if init:
+        records = {"--lock": lock, "--baseline": baseline, "--shard": shard, "--select": select}
+        refuse_with_init({"--policy": policy, "--format": formats, **records})
         names = named_targets(targets) if targets else []
         raise typer.Exit(init_policy(names, question, means, output))
     places = destinations(formats, output)
@@ -149,4 +152,5 @@ def audit(
         ),
         shard,
     )
+    check_written(plan, places)
     raise typer.Exit(answer_audit(plan, question, means, places, explain=explain, fail_on=fail_on))

@@ -49,6 +49,8 @@ def answer_audit(
     if not (plan.files.update_lock or question.quiet):
         _warn_of_nothing_checked(report)
         _warn_of_lock_not_looked_at(plan)
+    if not (plan.assignments or question.quiet):
+        _tell_of_empty_shard(plan)
     if report.interrupted:
         done, of = len(report.targets), counted(len(plan.assignments), "target")
         say(f"interrupted after {done:,} of {of}")
@@ -78,7 +80,8 @@ def _tell(report: AuditReport, places: Sequence[Destination], question: AuditQue
     tally = tally_of(report)
     say(
         f"{counted(tally.targets, 'target')}: {counted(tally.findings, 'finding')}, "
-        f"{tally.failed:,} failed"
+        + (f"{tally.known:,} known, " if tally.known else "")
+        + f"{tally.failed:,} failed"
     )
 
 
@@ -92,9 +95,20 @@ def _warn_of_nothing_checked(report: AuditReport) -> None:
 
 
 def _warn_of_lock_not_looked_at(plan: Plan) -> None:
-    """Say that a lock file was named and its rules were not selected."""
-    if plan.files.lock is not None and not any(CHANGED in one.rules for one in plan.assignments):
-        say(f"warning: --lock is not looked at: {CHANGED} and {UNLOCKED} are not selected")
+    """Say that a lock file was named and no target is held against it."""
+    selected = {code for each in plan.every for code in each.rules}
+    if plan.files.lock is not None and not selected & {CHANGED, UNLOCKED}:
+        shown = visible(str(plan.files.lock))
+        say(
+            f"warning: --lock {shown} is not looked at: {CHANGED} and {UNLOCKED} are not selected; "
+            "select NS5 beside the others, with --select or in the policy, and do not ignore it"
+        )
+
+
+def _tell_of_empty_shard(plan: Plan) -> None:
+    """Say that there are more shards than targets: nothing was left out."""
+    of = counted(len({each.target for each in plan.every}), "target")
+    say(f"shard {plan.shard} has no target: the whole audit has {of}")
 
 
 def _renew(plan: Plan, report: AuditReport) -> None:

@@ -65,7 +65,7 @@ def tell_failure(failure: Uninspectable) -> None:
 def every_error_told() -> Iterator[None]:
     """Turn whatever ends a command, also a signal, into lines on stderr and an exit status."""
     try:
-        with interruptible():
+        with _interrupts_counted():
             yield
     except (typer.Exit, typer.Abort, typer.BadParameter):
         raise
@@ -85,6 +85,18 @@ def every_error_told() -> Iterator[None]:
         say(_traceback(error))
         _tell(_summary(error), REPORT_IT)
         raise typer.Exit(ExitStatus.UNANSWERED) from error
+
+
+@contextmanager
+def _interrupts_counted() -> Iterator[None]:
+    """Let signals end the block, also where an import of it has made another error of one."""
+    with interruptible() as interrupts:
+        try:
+            yield
+        except Exception as error:
+            if interrupts.arrived_once and not isinstance(error, typer.Exit | typer.Abort):
+                raise KeyboardInterrupt from error
+            raise
 
 
 def _tell(message: str, hint: str) -> None:

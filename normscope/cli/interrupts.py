@@ -3,7 +3,7 @@
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any
@@ -47,6 +47,14 @@ def stopped() -> bool:
     """Tell whether a signal has arrived, also one that a library took for an error of its own."""
     current = _current.get()
     return current is not None and current.arrived_once
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Let signals wait until the block is done, where they interrupt at all."""
+    current = _current.get()
+    with nullcontext() if current is None else current.held():
+        yield
 
 
 @contextmanager

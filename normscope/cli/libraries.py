@@ -8,40 +8,45 @@ import sys
 import warnings
 from collections.abc import Iterator
 
-from normscope.render.visible import visible
+from normscope.cli.inert_stream import InertStream, logs_through
 
-_QUIET_ENVIRONMENT = {
+_WITHOUT_BARS = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TQDM_DISABLE": "1",
+}
+"""Bars steer the terminal, and nothing that comes from others may."""
+_QUIET_ENVIRONMENT = {
+    **_WITHOUT_BARS,
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_HUB_VERBOSITY": "error",
-    "TQDM_DISABLE": "1",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
 }
 """Read once when the libraries are imported; what the user has set stays."""
 
 
-def set_quiet_environment() -> None:
-    """Switch off what libraries write by themselves, also in processes started later."""
-    for name, value in _QUIET_ENVIRONMENT.items():
+def set_quiet_environment(*, verbose: bool = False) -> None:
+    """Switch off what libraries write by themselves, also in processes started later.
+
+    With `verbose` that is their progress bars alone.
+    """
+    for name, value in (_WITHOUT_BARS if verbose else _QUIET_ENVIRONMENT).items():
         os.environ.setdefault(name, value)
 
 
 @contextlib.contextmanager
 def kept_off_stdout(*, quiet: bool, verbose: bool) -> Iterator[None]:
-    """Send what others print to stderr while the block runs, or with `quiet` nowhere.
+    """Send what others print to stderr, escaped, while the block runs, or with `quiet` nowhere.
 
-    Without `verbose`, their warnings, log lines and progress bars are off as well.
+    Without `verbose`, their warnings and log lines are off as well.
     """
-    if not verbose:
-        set_quiet_environment()
+    set_quiet_environment(verbose=verbose)
+    place = io.StringIO() if quiet else InertStream(sys.stderr)
     with contextlib.ExitStack() as stack:
-        if quiet:
-            nowhere = io.StringIO()
-            stack.enter_context(contextlib.redirect_stderr(nowhere))
-            stack.enter_context(contextlib.redirect_stdout(nowhere))
-        else:
-            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        stack.enter_context(logs_through(place, sys.stderr))
+        stack.enter_context(contextlib.redirect_stderr(place))
+        stack.enter_context(contextlib.redirect_stdout(place))
+        stack.callback(place.flush)
         if verbose:
             stack.enter_context(_own_log_on_stderr())
         else:
@@ -54,7 +59,6 @@ def kept_off_stdout(*, quiet: bool, verbose: bool) -> Iterator[None]:
 def _own_log_on_stderr() -> Iterator[None]:
     log = logging.getLogger("normscope")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_VisibleFormatter())
     before = log.level
     log.addHandler(handler)
     log.setLevel(logging.DEBUG)
@@ -63,10 +67,3 @@ def _own_log_on_stderr() -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
-
-
-class _VisibleFormatter(logging.Formatter):
-    """Lets no word of a message or a traceback steer the terminal."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(visible(line) for line in super().format(record).splitlines())

@@ -17,7 +17,8 @@ from normscope.cli.audit_formats import (
     open_reports,
 )
 from normscope.cli.options import OutputOption, QuietOption
-from normscope.cli.output import say
+from normscope.cli.output import check_distinct, say
+from normscope.cli.targets import files_named
 from normscope.errors import UsageError
 from normscope.render.visible import visible
 
@@ -43,6 +44,9 @@ def report(
     from normscope.audit.join_runs import joined_report
 
     places = destinations(formats, output)
+    read = tuple(files_named(files))
+    for place in places:
+        check_distinct({f"-f {place.format.value}": place.path}, read)
     with open_reports(places, explain=explain, fail_on=fail_on) as reports:
         joined = joined_report(_texts(files))
         if joined.report.interrupted or not quiet:

@@ -11,12 +11,14 @@ from normscope.errors import UsageError
 def named_targets(arguments: Sequence[str]) -> list[str]:
     """Return the targets, with `-` replaced by the lines of standard input.
 
-    Blank lines are skipped. Raises `UsageError` where no target is left.
+    Blank lines and those that begin with `#` are skipped. Raises `UsageError` where no target is
+    left.
     """
     targets: list[str] = []
     for argument in arguments:
         if argument == "-":
-            targets.extend(line.strip() for line in sys.stdin if line.strip())
+            lines = (line.removeprefix("\ufeff").strip() for line in sys.stdin)
+            targets.extend(line for line in lines if line and not line.startswith("#"))
         else:
             targets.append(argument)
     if not targets:

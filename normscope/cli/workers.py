@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Self
 
 from normscope.cli.failures import REPORT_IT
+from normscope.cli.interrupts import held_back
 from normscope.cli.libraries import set_quiet_environment
 from normscope.cli.process_limits import ProcessLimits
 from normscope.cli.questions import Question, Reply, Task
@@ -142,23 +143,24 @@ def _start_method() -> str:
 
 def _prepare(*, quietly: bool) -> None:
     """Set what new processes inherit, and start the server that forks them; cheap if it runs."""
-    if quietly:
-        set_quiet_environment()
+    set_quiet_environment(verbose=not quietly)
     # Side by side, processes are the threads.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     # Python would look into the current folder first, where a stranger's torch.py may lie.
     os.environ["PYTHONSAFEPATH"] = "1"
     if _start_method() != "forkserver":
         return
-    from multiprocessing import forkserver
+    from multiprocessing import forkserver, resource_tracker
 
     multiprocessing.set_forkserver_preload(["normscope.cli.worker_imports"])
-    # An interrupt is for this process, which then ends the others; the server inherits that.
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        forkserver.ensure_running()
-    finally:
-        signal.signal(signal.SIGINT, handler)
+    with held_back():
+        resource_tracker.ensure_running()  # the server starts it otherwise, and unblocks signals
+        # An interrupt is for this process, which then ends the others: the server never gets it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _end_server() -> None:

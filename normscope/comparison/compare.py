@@ -1,5 +1,6 @@
 """Two inspections -> the norms that stand at the same place, and every fact that differs."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 from normscope.comparison.difference import Compared, Comparison, Difference, NormPair
@@ -103,9 +104,13 @@ def _facts(
         ("statistics dtype", one.statistics_dtype, other.statistics_dtype),
         ("gain dtype", one.gain_dtype, other.gain_dtype),
     ):
-        if left != right:
+        if left != right and not (_is_nan(left) and _is_nan(right)):
             other_name = other.name if other.name != one.name else None
             yield _different(one.name, fact, left, right, block=block, other=other_name)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _alone(

@@ -82,6 +82,11 @@ class Comparison:
         return tuple(value for value in self.values or () if not value.relative <= self.tolerance)
 
     @property
+    def nan_values(self) -> tuple[ValueDifference, ...]:
+        """The parameters that are NaN at the same places on both sides, equal as they may be."""
+        return tuple(value for value in self.values or () if value.both_nan)
+
+    @property
     def equal(self) -> bool:
         """Whether nothing differs."""
         return not self.differences and not self.unequal_values

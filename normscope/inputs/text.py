@@ -16,8 +16,9 @@ def input_ids(request: Request) -> list[torch.Tensor]:
 
     Else with an end behind each, in several codebooks, or as answers to choose from.
     """
-    length = TOKENS + sum(request.placeholders.values())
-    ids = _plain_ids(request, TOKENS)
+    own = TOKENS + image_queries(request)
+    length = own + sum(request.placeholders.values())
+    ids = _plain_ids(request, own)
     front = [token for token, count in request.placeholders.items() for _ in range(count)]
     ids = torch.cat([torch.tensor(front, dtype=torch.int64).repeat(request.sequences, 1), ids], 1)
     padding = request.facts.first("pad_token_id")
@@ -30,6 +31,13 @@ def input_ids(request: Request) -> list[torch.Tensor]:
         options.append(ids[..., None].repeat(1, 1, channels + 1))
         options.append(ids.repeat(channels, 1))
     return [*options, ids[:, None].repeat(1, CHOICES, 1)]
+
+
+def image_queries(request: Request) -> int:
+    """Return how many features of an image a mask finds places for, where no token marks them."""
+    if "image_embeds_position_mask" not in request.takes:
+        return 0
+    return request.facts.number("latent_query_num", default=0)
 
 
 def _ended(request: Request, ids: torch.Tensor) -> list[torch.Tensor]:

@@ -39,8 +39,9 @@ def first_that_runs(
         plan = trials.waiting.pop(0).plan
         inputs = materialize(request, plan)
         with _counted_calls(request.module) as calls, _ready(request.module):
+            given = inputs.fresh()
             try:
-                return inputs, trace(part or request.module, inputs.keywords, inputs.positional)
+                return inputs, trace(part or request.module, given.keywords, given.positional)
             except NormscopeError as error:
                 trials.failed(plan, calls[0], error)
     raise trials.furthest or NormscopeError(

@@ -19,6 +19,7 @@ from normscope.inputs.images import (
 )
 from normscope.inputs.request import Request
 from normscope.inputs.stems import first_width
+from normscope.inputs.text import image_queries
 
 
 def videos(request: Request) -> list[torch.Tensor]:
@@ -58,7 +59,7 @@ def flattened_patches(request: Request) -> list[torch.Tensor]:
 def image_places(request: Request) -> list[torch.Tensor]:
     """Where the image stands in the prompt: at its first tokens; [sequences, length]."""
     mask = torch.zeros_like(request.value("input_ids"))
-    mask[:, : mask.shape[1] // 2] = 1
+    mask[:, : image_queries(request) or mask.shape[1] // 2] = 1
     return [mask]
 
 

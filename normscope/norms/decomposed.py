@@ -5,6 +5,7 @@ value: followed forward from each reduction through casts, + eps, clamps, roots 
 the product that uses it, and backward through squares and a subtracted mean to the value.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -124,12 +125,12 @@ def _uncentred(graph: Graph, index: int) -> tuple[int, frozenset[int]] | None:
     if reduced is None:
         return None
     source, passed = reduced
-    own, own_passed = _unwrapped(graph, value)
+    own, _ = _unwrapped(graph, value)
     theirs, their_passed = _unwrapped(graph, source)
     common = next((candidate for candidate in own if candidate in set(theirs)), None)
     if common is None:
         return None
-    return value, passed | {index} | (their_passed - set(own)) | own_passed - own_passed
+    return value, passed | {index} | (their_passed - set(own))
 
 
 def _mean_source(graph: Graph, index: int) -> tuple[int, frozenset[int]] | None:
@@ -178,18 +179,29 @@ def _further(graph: Graph, scale: Scale, reader: Node) -> Scale | None:
     if operation in _KEEPING:
         return moved
     if operation in {"sqrt", "rsqrt", "reciprocal", "pow", "square"}:
-        return replace(moved, power=scale.power * _exponent(reader))
+        exponent = _exponent(reader)
+        return replace(moved, power=scale.power * exponent, factor=scale.factor**exponent)
     if operation in {"add", "clamp", "clamp_min", "maximum"}:
         return _with_eps(graph, moved, scale, reader)
     if operation in {"mul", "div"}:
         divides = operation == "div" and reader.operands[0] != scale.node
         power = -scale.power if divides else scale.power
         if _other_is_number(graph, scale, reader):
-            return replace(moved, power=power)
+            factor = 1 / scale.factor if divides else scale.factor * _number(reader)
+            return replace(moved, power=power, factor=factor)
         gain = _stored_other(graph, scale.node, reader)
         if gain is not None and scale.gain is None and (operation == "mul" or divides):
-            return replace(moved, power=power, gain=gain)
+            factor = 1 / scale.factor if divides else scale.factor
+            return replace(moved, power=power, factor=factor, gain=gain)
     return None
+
+
+def _number(reader: Node) -> float:
+    """Return the positive number that a product or quotient brings in, 1 where it is not known."""
+    number = reader.argument("other")
+    if not isinstance(number, int | float) or number <= 0:
+        return 1.0
+    return float(number) if reader.operation == "mul" else 1 / number
 
 
 def _stored_other(graph: Graph, value: int, reader: Node) -> int | None:
@@ -227,6 +239,9 @@ def _with_eps(graph: Graph, moved: Scale, scale: Scale, reader: Node) -> Scale |
         position = EpsPosition.CLAMP
     else:
         position = EpsPosition.INSIDE if scale.power == 2.0 else EpsPosition.OUTSIDE
+    if eps is not None and scale.power > 0:  # as it would stand beside the statistic itself
+        squared = position is EpsPosition.CLAMP and scale.power == 2.0 and eps > 0
+        eps = math.sqrt(eps / scale.factor) if squared else eps / scale.factor
     return replace(moved, eps=eps, eps_position=position)
 
 
@@ -268,6 +283,7 @@ def _quotient(graph: Graph, statistic: Statistic, scale: Scale, reader: Node) ->
         output=reader.index,
         centred=centred,
         interior=frozenset(node for node in interior if node > common),
+        factor=1 / scale.factor if divides else scale.factor,
         gain=scale.gain if gain is None else gain,
     )
 

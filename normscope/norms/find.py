@@ -30,8 +30,7 @@ def _written_norms(graph: Graph) -> list[Norm]:
         if standardizes_a_weight(graph, quotient.input, quotient.output):
             continue
         norm = norm_of_quotient(graph, quotient)
-        if norm is not None:
-            norms.setdefault(norm.output, norm)
+        norms.setdefault(norm.output, norm)
     return list(norms.values())
 
 

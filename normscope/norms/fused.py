@@ -8,8 +8,8 @@ from normscope.norms.affine import Affine, follow_affine
 from normscope.norms.norm import EpsPosition, Gain, Norm, NormKind
 from normscope.norms.parameters import standardizes_a_weight, stored_factor
 
-_MACHINE_EPS = {"float32": 2.0**-23, "float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-"""What torch's RMS norm takes for eps where None is given."""
+_MACHINE_EPS = {"float32": 2.0**-23, "float64": 2.0**-52}
+"""What torch's RMS norm takes for eps where None is given, by the dtype that it computes in."""
 _SCHEMA_EPS = 1e-5
 """What `layer_norm` and `group_norm` take: torch leaves out an argument that has this value."""
 
@@ -71,7 +71,7 @@ def _layer_norm(graph: Graph, node: Node) -> Norm:
 
 
 def _rms_norm(graph: Graph, node: Node) -> Norm:
-    return _feature_norm(graph, node, NormKind.RMS, _MACHINE_EPS.get(node.dtype))
+    return _feature_norm(graph, node, NormKind.RMS, _MACHINE_EPS[_computed_in(node)])
 
 
 def _group_norm(graph: Graph, node: Node) -> Norm:
@@ -130,7 +130,7 @@ def _fused(
     weight, bias = node.operand("weight"), node.operand("bias")
     gain = stored_factor(graph, weight) if weight is not None else None
     offset = stored_factor(graph, bias) if bias is not None else None
-    dtype = "float64" if node.dtype == "float64" else "float32"
+    dtype = _computed_in(node)
     form = Gain.NONE if weight is None else (gain.form if gain is not None else Gain.OTHER)
     return Norm(
         kind=kind,
@@ -148,11 +148,15 @@ def _fused(
         bias=bias is not None,
         weight=gain.parameter if gain is not None else None,
         bias_name=offset.parameter if offset is not None else None,
-        # torch's fused kernels compute half precision in float32, gain and bias included.
         statistics_dtype=dtype,
         gain_dtype=None if weight is None else dtype,
         frozen_statistics=frozen_statistics,
     )
+
+
+def _computed_in(node: Node) -> str:
+    """Return the dtype of a fused kernel: half precision in float32, gain and bias included."""
+    return "float64" if node.dtype == "float64" else "float32"
 
 
 def _unread_outputs(graph: Graph, node: Node) -> list[int]:

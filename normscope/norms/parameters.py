@@ -45,10 +45,7 @@ def _step(form: Gain, node: Node) -> Gain:
     if keeps_elements(node.operation) or node.operation in {"repeat", "slice"}:
         return form
     adds_one = (
-        node.operation in {"add", "rsub"}
-        and node.argument("other", 0) in {1}
-        and node.argument("alpha", 1) == 1
-        and node.operation == "add"
+        node.operation == "add" and node.argument("other") == 1 and node.argument("alpha", 1) == 1
     )
     return Gain.ONE_PLUS_W if adds_one and form is Gain.W else Gain.OTHER
 
@@ -68,7 +65,7 @@ def standardizes_a_weight(graph: Graph, source: int, result: int) -> bool:
     for value in pending:
         for index in graph.consumers[value]:
             reader = graph.nodes[index]
-            if _weight_slot(reader) == value and _weight_slot(reader) is not None:
+            if _weight_slot(reader) == value:
                 return True
             if not mixes(reader.operation) and not graph.depends_on_input[index]:
                 pending.append(index)

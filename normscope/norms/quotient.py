@@ -25,6 +25,8 @@ class Scale:
     node: int
     power: float
     """2 for a variance, 1 for its root, -1 for the reciprocal root."""
+    factor: float = 1.0
+    """A number that it was multiplied by: 1/16 where a sum of 16 squares was made their mean."""
     eps: float | None = None
     eps_position: EpsPosition = EpsPosition.NONE
     interior: frozenset[int] = frozenset()
@@ -42,5 +44,7 @@ class Quotient:
     output: int
     centred: bool
     interior: frozenset[int]
+    factor: float = 1.0
+    """The number that the value was multiplied by together with its scale."""
     gain: int | None = None
     """A stored factor that came in before the division: w * (x - mean) / (std + eps)."""

@@ -6,14 +6,14 @@ from dataclasses import replace
 from normscope.graph import Argument, Graph, Node
 from normscope.norms.affine import Affine, follow_affine
 from normscope.norms.decomposed import SQUARED_REDUCTIONS
-from normscope.norms.norm import Gain, Norm, NormKind
+from normscope.norms.norm import EpsPosition, Gain, Norm, NormKind
 from normscope.norms.parameters import stored_factor
 from normscope.norms.quotient import Quotient, Statistic
 from normscope.operations import CASTS
 
 
-def norm_of_quotient(graph: Graph, quotient: Quotient) -> Norm | None:
-    """Read the remaining facts of a written-out norm; None where it is no norm of features."""
+def norm_of_quotient(graph: Graph, quotient: Quotient) -> Norm:
+    """Read the remaining facts of a written-out norm."""
     reduced = graph.nodes[quotient.statistic.node]
     axes = _reduced_axes(graph, reduced)
     affine = _affine(graph, quotient)
@@ -29,7 +29,7 @@ def norm_of_quotient(graph: Graph, quotient: Quotient) -> Norm | None:
         axes=axes,
         shape=tuple(source[axis] for axis in axes),
         groups=_groups(graph, quotient, axes, source),
-        eps=quotient.scale.eps,
+        eps=_eps(quotient, kind, math.prod(source[axis] for axis in axes)),
         eps_position=quotient.scale.eps_position,
         factor=_factor(quotient, kind, math.prod(source[axis] for axis in axes), affine),
         gain=gain.form if gain is not None else Gain.NONE,
@@ -86,10 +86,24 @@ def _is_mean(
     return math.isclose(affine.factor, math.sqrt(count), rel_tol=1e-3) and count > 1
 
 
+def _eps(quotient: Quotient, kind: NormKind, count: int) -> float | None:
+    """Return eps as it stands beside the mean of squares, or its root, where a sum was made one."""
+    eps = quotient.scale.eps
+    if eps is None or not _by_sum(quotient, kind):
+        return eps
+    inside = quotient.scale.eps_position is EpsPosition.INSIDE
+    # Rounded, so that 1e-06 multiplied and divided by a count is 1e-06 again.
+    return float(f"{eps / (count if inside else math.sqrt(count)):.9g}")
+
+
 def _factor(quotient: Quotient, kind: NormKind, count: int, affine: Affine) -> float:
     """Return the number that is left when a sum of squares was made a mean."""
-    by_sum = kind is NormKind.RMS and quotient.statistic.kind != "mean"
-    return affine.factor / math.sqrt(count) if by_sum else affine.factor
+    return affine.factor / math.sqrt(count) if _by_sum(quotient, kind) else affine.factor
+
+
+def _by_sum(quotient: Quotient, kind: NormKind) -> bool:
+    """Tell whether a norm whose kind is defined by a mean of squares was written with their sum."""
+    return kind is not NormKind.L2 and quotient.statistic.kind in {"sum", "norm"}
 
 
 def _groups(
@@ -104,7 +118,7 @@ def _groups(
 
 def _affine(graph: Graph, quotient: Quotient) -> Affine:
     """Read the gain that a quotient may have in it, and what follows."""
-    found = Affine(output=quotient.output)
+    found = Affine(output=quotient.output, factor=quotient.factor)
     if quotient.gain is not None:
         found = replace(
             found,

@@ -134,6 +134,7 @@ def _finding(finding: Finding) -> Json:
         "where": finding.where,
         "places": list(finding.places),
         "message": finding.message,
+        "detail": finding.detail,
         "found": finding.found,
         "expected": finding.expected,
         "known": finding.known,

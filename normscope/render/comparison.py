@@ -82,7 +82,20 @@ def _values_text(comparison: Comparison) -> str:
         return "; weights not compared"
     largest = greatest([0.0, *(value.largest for value in comparison.values)])
     count = counted(len(comparison.values), "parameter")
-    return f"; values of {count} compared, largest difference {largest:.3g}"
+    return f"; values of {count} compared, largest difference {largest:.3g}{_nan_text(comparison)}"
+
+
+def _nan_text(comparison: Comparison) -> str:
+    """Tell of NaNs that both sides have: they are equal, and a fault all the same."""
+    broken = comparison.nan_values
+    if not broken:
+        return ""
+    named = [
+        f"{value_name(value)} ({counted(value.both_nan, 'channel')})"
+        for value in broken[:_MOST_VALUES]
+    ]
+    more = [f"{len(broken) - _MOST_VALUES} more"] if len(broken) > _MOST_VALUES else []
+    return f"; NaN at the same places on both sides: {', '.join(named + more)}"
 
 
 def difference_rows(differences: Sequence[Difference]) -> tuple[DifferenceRow, ...]:

@@ -73,6 +73,7 @@ def _value(value: ValueDifference) -> Json:
         "largest": number(value.largest),
         "relative": number(value.relative),
         "channel": value.channel,
+        "both_nan": value.both_nan,
     }
 
 

@@ -37,19 +37,16 @@ def _nothing_found(inspection: Inspection) -> Iterator[str]:
 
 
 def _no_final_norm(inspection: Inspection) -> Iterator[str]:
-    finals = [norm.name for norm in inspection.norms if norm.role is Role.FINAL and norm.calls]
-    stacks = inspection.stacks
-    if not all(any(_follows(name, stack) for stack in stacks) for name in finals):
-        return  # one stands elsewhere: whose it is cannot be told from here
-    for stack in stacks:
-        if stack.placement in _OPEN_ENDED and not any(_follows(name, stack) for name in finals):
+    for stack in inspection.stacks:
+        if stack.ended_by == () and _last_placement(inspection, stack) in _OPEN_ENDED:
             yield f"no final norm: nothing normalizes the stream after {visible(stack.path)}"
 
 
-def _follows(final_norm: str, stack: StackReport) -> bool:
-    """Tell whether the norm stands beside the stack or beside a module around it."""
-    parent = final_norm.rpartition(".")[0]
-    return not parent or stack.path.startswith(f"{parent}.")
+def _last_placement(inspection: Inspection, stack: StackReport) -> Placement | None:
+    """Return how the last branch of a stack is placed, which the stream leaves it by."""
+    blocks = [block for block in inspection.blocks if block.stack == stack.path]
+    branches = [branch for block in blocks for branch in block.branches]
+    return branches[-1].placement if branches else None
 
 
 def _uneven_eps(norms: Iterable[NormReport]) -> Iterator[str]:

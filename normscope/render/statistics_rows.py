@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from normscope.activations.chunks import Chunk, Columns
 from normscope.activations.row_table import RowTable, RowTables
+from normscope.files import take_room
 from normscope.render.plain import Json
 from normscope.render.statistics_documents import nine_digits
 from normscope.render.visible import shortened
@@ -128,16 +129,19 @@ class TextWriter:
     _begun: bool = False
 
     def write(self, chunk: Chunk) -> None:
-        """Write the rows of a chunk."""
+        """Write the rows of a chunk, all or none; raises `OSError`."""
         rows = self._tables.table_of(chunk)
         text = (
             csv_of_rows(rows, header=not self._begun) if self.as_csv else json_lines_of_rows(rows)
         )
-        self.file.write(text.encode("utf-8", "backslashreplace"))
+        content = text.encode("utf-8", "backslashreplace")
+        take_room(self.file, len(content))
+        self.file.write(content)
         self._begun = True
 
     def finish(self) -> None:
-        """Nothing waits."""
+        """Cut what a failed write has left of the room for it."""
+        self.file.truncate()
 
     def close(self) -> None:
         """Nothing waits elsewhere."""

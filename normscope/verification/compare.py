@@ -16,6 +16,7 @@ from normscope.placement.lists import stack_path
 from normscope.placement.vocabulary import name_of_sites
 from normscope.verification.conclude import Conclusion
 from normscope.verification.consequences import consequences, shift_predicted
+from normscope.verification.norm_checks import is_over_one_element
 from normscope.verification.responses import Response
 
 
@@ -35,12 +36,15 @@ def compare_branches(
 ) -> Iterator[VerifiedBranch | NotChecked]:
     """Yield every reported branch beside the branch of the copy that is like it."""
     kinds = {norm.name: norm.kind for norm in norms}
+    single = {norm.name for norm in norms if is_over_one_element(norm)}
     for block in blocks:
         twin = _twin(block, copy)
         for place, branch in enumerate(block.branches):
             what = f"{block.path}, branch {place} ({branch.kind.value})"
             if twin is None:
                 yield NotChecked(what=what, reason="no block of the copy is like it")
+            elif not single.isdisjoint(name for names in branch.norms.values() for name in names):
+                yield NotChecked(what=what, reason="norm over one element, which tells nothing")
             else:
                 yield _compared(what, block, place, branch, twin, kinds)
 

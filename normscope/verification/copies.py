@@ -82,7 +82,8 @@ def _candidates(
         return
     config = built.config.to_dict()
     seen: list[object] = []
-    for shrunk in shrunk_configs(config, inspection.blocks):
+    lists = {len(part) for part in built.module.modules() if isinstance(part, nn.ModuleList)}
+    for shrunk in shrunk_configs(config, inspection.blocks, sorted(lists)):
         if shrunk.config in seen:
             continue
         seen.append(shrunk.config)
@@ -168,8 +169,8 @@ def _with_small_numbers(module: nn.Module, inputs: ExampleInputs) -> ExampleInpu
 
 def _running(module: nn.Module, inputs: ExampleInputs) -> Subject:
     """Trace the second run: code may keep what the first one computed (position tables)."""
-    trace_module(module, inputs.keywords, inputs.positional, largest=MOST_OF_ONE_VALUE)
-    graph = trace_module(module, inputs.keywords, inputs.positional, largest=MOST_OF_ONE_VALUE)
+    for given in (inputs.fresh(), inputs.fresh()):
+        graph = trace_module(module, given.keywords, given.positional, largest=MOST_OF_ONE_VALUE)
     subject = Subject(module=module, inputs=inputs, graph=graph)
     last = [node.index for node in graph.nodes if is_visible(node)][-1:]
     # A value too large to be computed while tracing, for one, sends the run another way.

@@ -64,7 +64,7 @@ def verify_norm(root: nn.Module, report: NormReport) -> VerifiedNorm | NotChecke
         return NotChecked(what=report.name, reason="it is no module of its own")
     if math.prod(report.shape) > _LARGEST:
         return NotChecked(what=report.name, reason="it is too large to probe")
-    if report.kind in _OF_A_ROW and math.prod(report.shape) == 1:
+    if is_over_one_element(report):
         return NotChecked(
             what=report.name, reason="it normalizes single values, which tell nothing"
         )
@@ -90,6 +90,11 @@ def verify_norm(root: nn.Module, report: NormReport) -> VerifiedNorm | NotChecke
             checks=tuple(compared(report, observed, layout)),
         )
     return NotChecked(what=report.name, reason=failure)
+
+
+def is_over_one_element(report: NormReport) -> bool:
+    """Tell whether a norm gives of its input the sign at most: one element has no spread."""
+    return report.kind in _OF_A_ROW and math.prod(report.shape) == 1
 
 
 def compared(report: NormReport, observed: ObservedNorm, layout: Layout) -> Iterator[NormCheck]:

@@ -7,6 +7,9 @@ from math import prod
 from normscope.inspection import NormReport
 
 _ROWS = 24
+_FEW_ROWS = 4
+_WIDE = 1 << 14
+"""Features from which on a few rows do."""
 _SIDES = (5, 6)
 """Places of an image; two sizes that tell the axes apart."""
 
@@ -32,7 +35,8 @@ def layouts(report: NormReport) -> Iterator[Layout]:
         size = (size[0] * report.groups,)
     first = min(report.axes, default=-1)
     if first == -len(size) and report.axes == tuple(range(first, 0)):
-        for leading in ((_ROWS,), (3, _ROWS), (2, *_SIDES)):
+        rows = _ROWS if prod(size) < _WIDE else _FEW_ROWS
+        for leading in ((rows,), (3, rows), (2, *_SIDES)):
             yield _features_last(leading, size)
     if len(size) == 1:
         rank = max(3, 1 - first)

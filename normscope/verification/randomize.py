@@ -39,15 +39,35 @@ def randomized(module: nn.Module, seed: int = 0) -> nn.Module:
         for name, buffer in owner._buffers.items():
             if buffer is not None:
                 owner._buffers[name] = _real(buffer)
+        _make_attributes_real(owner)
     return twin
+
+
+def _make_attributes_real(owner: nn.Module) -> None:
+    """Give content to what a module keeps like a buffer and does not register as one."""
+    for name, value in vars(owner).items():
+        if isinstance(value, torch.Tensor) and value.is_meta:
+            setattr(owner, name, _real(value))
+        elif isinstance(value, list | tuple) and any(map(_lies_on_meta, value)):
+            real = (_real(item) if _lies_on_meta(item) else item for item in value)
+            setattr(owner, name, type(value)(real))
+
+
+def _lies_on_meta(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_meta
 
 
 def _random(owner: nn.Module, value: torch.Tensor, source: torch.Generator) -> torch.Tensor:
     if not value.is_floating_point():
         return torch.zeros(value.shape, dtype=value.dtype)
-    if value.numel() == max(value.shape, default=1):
+    if value.numel() == max(value.shape, default=1) and not _sums_up(owner, value):
         return torch.rand(value.shape, generator=source) + 0.5
     return torch.randn(value.shape, generator=source) / math.sqrt(_fan_in(owner, value))
+
+
+def _sums_up(owner: nn.Module, value: torch.Tensor) -> bool:
+    """Tell whether a weight is no gain for all that it has one row: a layer with one output."""
+    return isinstance(owner, nn.Linear | _ConvNd) and value.dim() > 1 and _fan_in(owner, value) > 1
 
 
 def _fan_in(owner: nn.Module, value: torch.Tensor) -> int:

@@ -20,6 +20,7 @@ from normscope.inputs import ExampleInputs
 from normscope.tracing import running_eagerly
 from normscope.tracing.modules import CallStack, recorded_calls, tensors_in
 from normscope.tracing.schema import schema_of
+from normscope.verification.kept import KeptResults
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 
@@ -52,25 +53,30 @@ class Subject:
     module: nn.Module
     inputs: ExampleInputs
     graph: Graph
+    kept: dict[int, Any] = field(default_factory=dict)
+    """Results of the unedited run that need not be computed again, by node."""
 
 
 Values = Mapping[Edge | int, torch.Tensor]
 
 
-def rerun(subject: Subject, edit: Edit) -> Values:
+def rerun(subject: Subject, edit: Edit, *, keep: bool = False) -> Values:
     """Run the module again with the edits and return what was watched, in float64.
 
-    Raises `NormscopeError` where the run takes another course than the traced one.
+    What lies before the first edit is taken from the subject where it was kept there; `keep` does
+    so. Raises `NormscopeError` where the run takes another course than the traced one.
     """
-    mode = _EditedRun(subject.graph, edit)
+    results = KeptResults() if keep else None
+    mode = _EditedRun(subject, edit, results)
     stack = CallStack()
     stack.enter("")
+    given = subject.inputs.fresh()
     with torch.random.fork_rng(devices=()), torch.no_grad():
         torch.manual_seed(0)
         try:
             # As it was traced: torch's fused encoder, for one, would be another course.
             with running_eagerly(), recorded_calls(subject.module, stack, lambda _: ()), mode:
-                subject.module(*subject.inputs.positional, **subject.inputs.keywords)
+                subject.module(*given.positional, **given.keywords)
         except _AllSeen:
             pass
         except NormscopeError:
@@ -81,6 +87,8 @@ def rerun(subject: Subject, edit: Edit) -> Values:
             ) from error
     if len(mode.seen) < len(set(edit.watched)):
         raise NormscopeError(FailureKind.TRACE_FAILED, "an edited run took another course")
+    if results is not None:
+        subject.kept.update(results.unchanged())
     return mode.seen
 
 
@@ -89,10 +97,15 @@ class _AllSeen(Exception):  # it ends a run and is no error
 
 
 class _EditedRun(TorchDispatchMode):
-    def __init__(self, graph: Graph, edit: Edit) -> None:
+    def __init__(self, subject: Subject, edit: Edit, results: KeptResults | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch has no annotations there
-        self._nodes = filter(is_visible, graph.nodes)
+        self._nodes = filter(is_visible, subject.graph.nodes)
         self._edit = edit
+        self._results = results
+        edited = [*(edge.reader for edge in edit.operands), *edit.outputs]
+        first = min(edited, default=len(subject.graph.nodes))
+        self._kept = {} if results is not None else subject.kept
+        self._first_edited = first
         self._readers = {edge.reader for edge in edit.operands}
         self._watched = dict.fromkeys(edit.watched)
         self._operands_watched: dict[int, list[Edge]] = {}
@@ -114,7 +127,13 @@ class _EditedRun(TorchDispatchMode):
         node = next(self._nodes, None)
         if node is None or node.operation != schema_of(func).operation:
             raise NormscopeError(FailureKind.TRACE_FAILED, "an edited run took another course")
-        result = self._run(func, node, args, kwargs)
+        known = node.index < self._first_edited and node.index not in self._operands_watched
+        if known and node.index in self._kept:
+            result = self._kept[node.index]
+        else:
+            result = self._run(func, node, args, kwargs)
+        if self._results is not None:
+            self._results.add(node.index, func, (args, kwargs), result)
         self._look(node.index, result)
         if len(self.seen) == len(self._watched):
             raise _AllSeen

@@ -6,7 +6,7 @@ What does not build or run is for the caller to find out; the next one is less s
 below only save vain attempts.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ _NO_LENGTHS = (
     "quantizer",
     "position",
     "length",
+    "size",
 )
 _NO_WIDTHS = (
     "num_",
@@ -58,6 +59,11 @@ _NO_WIDTHS = (
     "size_divisor",
 )
 
+_INDEXES = ("layer", "block", "index", "indices", "_ids")
+"""Words for the numbers of blocks that something is done in."""
+_MANY = 512
+"""Integers from which on a number is the width of a stream, where that of a head must stay."""
+
 Config = Mapping[str, Any]
 
 
@@ -69,27 +75,62 @@ class Shrunk:
     wording: str
 
 
-def shrunk_configs(config: Config, blocks: Sequence[BlockReport]) -> Iterator[Shrunk]:
-    """Yield smaller configs of the model whose blocks are known, then the config itself."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Widths:
+    """How numbers become smaller."""
+
+    divisor: int
+    heads: bool = False
+    """Whether there are fewer heads too: their size may be fixed by the code."""
+    least: int = _WIDE
+    """The smallest number that is divided."""
+    experts: bool = False
+    """Whether there are fewer experts too."""
+
+    @property
+    def wording(self) -> str:
+        what = "widths and heads" if self.heads else "widths"
+        if self.experts:
+            what = f"{'widths, heads' if self.heads else 'widths'} and experts"
+        return f"{what} over {self.divisor}"
+
+
+def shrunk_configs(
+    config: Config, blocks: Sequence[BlockReport], lists: Iterable[int] = ()
+) -> Iterator[Shrunk]:
+    """Yield smaller configs of the model whose blocks are known, then the config itself.
+
+    `lists` are the lengths of all its lists of modules, with blocks in them or not.
+    """
     lengths = _lengths(blocks)
     few = ", ".join(f"{new} of {old} blocks" for old, new in lengths.items())
     # A list may have one entry a block, or a length that only happens to be the same.
-    fewer = [_with_lengths(config, lengths, cut=cut) for cut in (True, False)] if few else []
-    for divisor in _DIVISORS:
-        for one in fewer or [config]:
-            yield from _narrow(_with_widths(one, divisor), few, f"widths over {divisor}")
-        # The size of a head may be fixed by the code (sections of a rotary embedding).
-        for one in fewer or [config]:
-            fewer_heads = _with_widths(one, divisor, heads=True)
-            yield from _narrow(fewer_heads, few, f"widths and heads over {divisor}")
-    yield from (Shrunk(config=one, wording=few) for one in fewer)
+    fewer = [_with_lengths(config, lengths, cut=cut) for cut in (True, False)] if few else [config]
+    usual = [_Widths(divisor=each, heads=heads) for each in _DIVISORS for heads in (False, True)]
+    yield from _narrowed(fewer, usual, few)
+    # What is said of blocks that are gone must be said of others; what is no block may go too.
+    every = {length: min(length, _FEWEST) for length in lists} | lengths
+    moved = [_with_lengths(_reindexed(config, some), some, cut=True) for some in (lengths, every)]
+    yield from _narrowed(moved[:1], usual, few)
+    yield from _narrowed(moved, list(_last_resorts()), few)
+    yield from (Shrunk(config=one, wording=few) for one in fewer if few)
     yield Shrunk(config=config, wording="the whole model")
 
 
-def _narrow(config: Config, few: str, how: str) -> Iterator[Shrunk]:
-    wording = f"{few}, {how}".removeprefix(", ")
-    yield Shrunk(config=_with_images(config), wording=f"{wording}, small images")
-    yield Shrunk(config=config, wording=wording)
+def _last_resorts() -> Iterator[_Widths]:
+    for divisor in _DIVISORS[::2]:
+        for heads in (False, True):
+            for least in (_WIDE, _MANY):
+                yield _Widths(divisor=divisor, heads=heads, least=least, experts=True)
+
+
+def _narrowed(bases: Sequence[Config], widths: Sequence[_Widths], few: str) -> Iterator[Shrunk]:
+    for how in widths:
+        wording = f"{few}, {how.wording}".removeprefix(", ")
+        for base in bases:
+            config = _with_widths(base, how)
+            yield Shrunk(config=_with_images(config), wording=f"{wording}, small images")
+            yield Shrunk(config=config, wording=wording)
 
 
 def with_changes(given: Config, whole: Config, shrunk: Config, *, entire: bool = False) -> Config:
@@ -149,24 +190,52 @@ def _with_lengths(value: Any, lengths: Mapping[int, int], key: str = "", *, cut:
     return lengths.get(value, value) if _is_integer(value) else value
 
 
-def _with_widths(value: Any, divisor: int, key: str = "", *, heads: bool = False) -> Any:
+def _reindexed(value: Any, lengths: Mapping[int, int], key: str = "") -> Any:
+    """Let lists of blocks' numbers, and single ones, name blocks that are still there."""
+    if isinstance(value, Mapping):
+        return {name: _reindexed(item, lengths, str(name)) for name, item in value.items()}
+    if (
+        not any(word in key for word in _INDEXES)
+        or "num" in key
+        or (_is_integer(value) and value in lengths)
+    ):
+        return value
+    numbers = list(value) if isinstance(value, list | tuple) else [value]
+    if not all(map(_is_integer, numbers)) or not numbers:
+        return value
+    furthest = max(number if number >= 0 else -number - 1 for number in numbers)
+    depth = min((old for old in lengths if old > furthest), default=None)
+    if depth is None or furthest < lengths[depth]:
+        return value
+    moved = [_moved(number, depth, lengths[depth]) for number in numbers]
+    return list(dict.fromkeys(moved)) if isinstance(value, list | tuple) else moved[0]
+
+
+def _moved(number: int, old: int, new: int) -> int:
+    """Return the number of the block as deep among the new ones, the first and last included."""
+    if number < 0:  # counted from the end: the last ones stay
+        return max(number, -new)
+    return round(number * (new - 1) / (old - 1))
+
+
+def _with_widths(value: Any, how: _Widths, key: str = "") -> Any:
     if isinstance(value, Mapping):
         if any(_is_integer(name) or name.isdecimal() for name in value):
             return value  # by index of a block: derived, or not for every length
-        return {
-            name: _with_widths(item, divisor, str(name), heads=heads)
-            for name, item in value.items()
-        }
-    if heads and "heads" in key and _is_integer(value) and value % divisor == 0:
-        return value // divisor
+        return {name: _with_widths(item, how, str(name)) for name, item in value.items()}
+    divides = _is_integer(value) and value % how.divisor == 0
+    if how.heads and "heads" in key and divides:
+        return value // how.divisor
+    if how.experts and "experts" in key and divides and value >= _WIDE:
+        return value // how.divisor
     if any(word in key for word in _NO_WIDTHS):
         return value
     if isinstance(value, list | tuple):
-        whole = value and all(_is_integer(item) and item % divisor == 0 for item in value)
-        return [item // divisor for item in value] if whole and sum(value) >= _WIDE else value
-    if _is_integer(value) and value >= _WIDE and value % divisor == 0:
-        return value // divisor
-    return value
+        whole = value and all(_is_integer(item) and item % how.divisor == 0 for item in value)
+        return (
+            [item // how.divisor for item in value] if whole and sum(value) >= how.least else value
+        )
+    return value // how.divisor if divides and value >= how.least else value
 
 
 def _with_images(value: Any) -> Any:

@@ -16,7 +16,7 @@ def value_differences(
     """Compare the pairs of parameters that both sides have in one shape.
 
     Where one file holds w and the other 1 + w, the sum of the first is rounded as the other's was.
-    NaN differs from everything, also from NaN.
+    NaN at the same place on both sides is equal, and counted; any other differs from everything.
     """
     return tuple(
         _difference(
@@ -31,7 +31,12 @@ def value_differences(
 
 
 def _difference(one: str, other: str, left: torch.Tensor, right: torch.Tensor) -> ValueDifference:
-    apart = torch.where(left == right, 0.0, (left - right).abs()).reshape(-1)
+    both_nan = left.isnan() & right.isnan()
+    equal = (left == right) | both_nan
+    # What is equal and no finite number says nothing of how far the others lie apart.
+    aside = equal & ~left.isfinite()
+    left, right = left.masked_fill(aside, 0.0), right.masked_fill(aside, 0.0)
+    apart = torch.where(equal, 0.0, (left - right).abs()).reshape(-1)
     largest = float(apart.max()) if len(apart) else 0.0
     scale = max(float(left.norm()), float(right.norm()))
     return ValueDifference(
@@ -40,4 +45,5 @@ def _difference(one: str, other: str, left: torch.Tensor, right: torch.Tensor) -
         largest=largest,
         relative=float(apart.norm()) / scale if largest and scale else largest,
         channel=int(apart.argmax()) if largest else None,
+        both_nan=int(both_nan.sum()),
     )

@@ -1,5 +1,6 @@
 """WeightsReport -> what is wrong among a checkpoint's norm parameters, one fact each; no torch."""
 
+import math
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,16 @@ from statistics import median
 from normscope.weights.report import ParameterProblem, StoredParameter, ValueFacts, WeightsReport
 
 _NEAR = 0.1
-"""How far from 0, 1 or 2 the median of the gains' means may lie to count as centred there."""
+"""How far from a whole number the median of the gains' means may lie to count as centred there."""
+_WHOLE = ("int", "uint", "bool")
+"""How the types begin that hold no fractions."""
+_SHIFTS = {
+    (1.0, 1): "and the norms add 1 to them; perhaps they hold it already",
+    (1.0, -1): "and the norms add 1 to them; perhaps 1 was taken off twice",
+    (0.0, 1): "and the norms multiply by them as they are; perhaps 1 was added twice",
+    (0.0, -1): "and the norms multiply by them as they are; perhaps an offset of 1 is missing",
+}
+"""What a norm adds to its gains, and how far they lie from their usual centre -> the likely why."""
 _OWN_NAMES = frozenset({"gguf"})
 """Containers whose format names every tensor in its own way."""
 
@@ -21,7 +31,9 @@ class StoredProblemKind(StrEnum):
     UNEXPECTED = "unexpected"
     SHAPE = "shape"
     OFFSET = "offset"
-    """Gains centred where a gain of their form is not: 1 was added twice, or never."""
+    """Gains centred where a gain of their form is not: 1 was added or taken off twice, or never."""
+    WHOLE_NUMBERS = "whole_numbers"
+    """Stored in a type that has no fractions."""
     NON_FINITE = "non_finite"
     ALL_ZERO = "all_zero"
     """A gain that multiplies every channel by zero."""
@@ -55,6 +67,8 @@ def stored_problems(report: WeightsReport) -> Iterator[StoredProblem]:
     """
     yield from _missing(report.parameters)
     yield from _misshapen(report.parameters)
+    if not report.quantized:  # a quantized layer's tensors mean something else than their numbers
+        yield from _whole_numbers(report.parameters)
     yield from _unexpected(report.unexpected)
     if report.container not in _OWN_NAMES:
         yield from _renamed(report.parameters)
@@ -114,6 +128,18 @@ def _misshapen(parameters: Iterable[StoredParameter]) -> Iterator[StoredProblem]
             )
 
 
+def _whole_numbers(parameters: Iterable[StoredParameter]) -> Iterator[StoredProblem]:
+    for item in parameters:
+        if item.dtype is not None and item.dtype.startswith(_WHOLE):
+            yield StoredProblem(
+                kind=StoredProblemKind.WHOLE_NUMBERS,
+                name=item.name,
+                message="stored in a type of whole numbers, without its fractions",
+                found=item.dtype,
+                expected="a type of floating point",
+            )
+
+
 def _shape(shape: tuple[int, ...] | None) -> str:
     return "unknown" if shape is None else "×".join(map(str, shape)) or "scalar"
 
@@ -155,25 +181,23 @@ def _offsets(parameters: Iterable[StoredParameter]) -> Iterator[StoredProblem]:
     gains = [item.values for item in parameters if item.is_gain and item.values is not None]
     for offset in (0.0, 1.0):
         means = [values.mean for values in gains if values.offset == offset]
+        means = [mean for mean in means if math.isfinite(mean)]
         if means:
             yield from _centred(median(means), offset)
 
 
 def _centred(centre: float, offset: float) -> Iterator[StoredProblem]:
-    if offset and abs(centre - 1) < _NEAR:
-        why = "and the norms add 1 to them: perhaps they hold it already"
-    elif not offset and abs(centre) < _NEAR:
-        why = "and the norms multiply by them as they are: perhaps an offset of 1 is missing"
-    elif not offset and abs(centre - 2) < _NEAR:
-        why = "perhaps 1 was added twice"
-    else:
+    usual = 1 - offset
+    shift = round(centre - usual)
+    why = _SHIFTS.get((offset, shift))
+    if why is None or abs(centre - usual - shift) >= _NEAR:
         return
     yield StoredProblem(
         kind=StoredProblemKind.OFFSET,
         name="",
-        message=f"the stored gains are centred at {centre:.3g}, {why}",
-        found=f"centred at {centre:.3g}",
-        expected=f"centred near {1 - offset:g}",
+        message=f"the stored gains are centred near {usual + shift:g}, {why}",
+        found=f"a median of {centre:.3g}",
+        expected=f"centred near {usual:g}",
     )
 
 

@@ -18,6 +18,7 @@ from normscope.weights.report import (
 )
 from normscope.weights.stored import TensorSource
 from normscope.weights.stored_norms import StoredNorms
+from normscope.weights.unread_norms import unread_norm_tensors
 
 
 def read_weights(
@@ -32,7 +33,8 @@ def read_weights(
     kind `corrupt` for bad files.
     """
     norms = [parameter.name for parameter in wanted]
-    names = match_names(module, source.describe(), source.renaming(module), norms)
+    stored = source.describe()
+    names = match_names(module, stored, source.renaming(module), norms)
     parameters = tuple(_held(parameter, names) for parameter in wanted)
     if level is WeightsLevel.NORMS:
         parameters = _with_values(source, parameters, wanted)
@@ -44,6 +46,7 @@ def read_weights(
         bytes_read=source.bytes_read,
         parameters=parameters,
         unexpected=names.unexpected,
+        unread_norms=unread_norm_tensors(names, stored, norms, source.container),
         quantized=len(names.quantized),
         stated_eps=source.stated_eps,
     )

@@ -110,6 +110,8 @@ class WeightsReport:
     """Stored tensors that the module does not read."""
     quantized: int = 0
     """Those of them that belong to quantized layers: packed values and scales; not listed."""
+    unread_norms: tuple[str, ...] = ()
+    """Those of `unexpected` that are stored as a norm's parameters are."""
     stated_eps: tuple[float, ...] = ()
     """The eps of norms that the files' own metadata names; most formats name none."""
     warnings: tuple[str, ...] = ()
@@ -128,6 +130,8 @@ class ValueDifference:
     """That of the whole tensors: ‖a - b‖ / max(‖a‖, ‖b‖), 0 for equal ones."""
     channel: int | None
     """Where the largest difference stands; None where nothing differs."""
+    both_nan: int = 0
+    """Channels that are NaN on both sides, which count as equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

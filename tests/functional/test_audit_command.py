@@ -8,25 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from normscope.cli.app import app
+from specimens.audits import findings, lines, run, write_policy, write_target
+from specimens.tiny import tiny_policy
 
-TINY = {
-    "model_type": "llama",
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_attention_heads": 2,
-    "num_hidden_layers": 2,
-    "num_key_value_heads": 2,
-    "vocab_size": 64,
-}
-POLICY = """
-[[family]]
-name = "llamas"
-targets = ["checkpoints/*"]
-expect = {{ placement = "{placement}", eps = 1e-6 }}
-"""
 FORMATS = ["table", "json", "jsonl", "markdown", "github", "sarif", "junit"]
 
 
@@ -34,21 +19,6 @@ FORMATS = ["table", "json", "jsonl", "markdown", "github", "sarif", "junit"]
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-
-
-def write_target(name: str, **changes: object) -> str:
-    folder = Path("checkpoints") / name
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps({**TINY, **changes}))
-    return f"checkpoints/{name}"
-
-
-def write_policy(placement: str = "pre-norm", more: str = "") -> None:
-    Path("normscope.toml").write_text(POLICY.format(placement=placement) + more)
-
-
-def run(*arguments: str, command: str = "audit", stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, [command, *arguments], input=stdin)
 
 
 def run_alone(*arguments: str, body: str = "") -> "subprocess.CompletedProcess[str]":
@@ -67,20 +37,6 @@ WORKLESS = """
 from normscope.cli import workers
 workers.Workers.give = None
 """
-
-
-def lines(result: Result) -> list[dict[str, object]]:
-    return [json.loads(line) for line in result.stdout.splitlines()]
-
-
-def findings(result: Result) -> list[tuple[str, str, bool]]:
-    """Return target, code and whether it is known of every finding of jsonl."""
-    return [
-        (line["target"], finding["code"], finding["known"])
-        for line in lines(result)
-        for finding in line.get("findings", ())
-        if isinstance(finding, dict)
-    ]
 
 
 class TestStatus:
@@ -142,7 +98,7 @@ class TestTargets:
 
     def test_a_policy_in_pyproject(self) -> None:
         write_target("a")
-        text = POLICY.format(placement="post-norm").replace("[family", "[tool.normscope.family")
+        text = tiny_policy("post-norm").replace("[family", "[tool.normscope.family")
         Path("pyproject.toml").write_text(text)
         assert run().exit_code == 1
 
@@ -166,10 +122,12 @@ class TestRules:
         target = write_target("a")
         run(target, "--lock", "x.lock", "--update-lock")
         ended = run(target, "--lock", "x.lock", "--select", "NS1")
-        assert ended.stderr == (
-            "warning: --lock is not looked at: NS501 and NS502 are not selected\n"
+        assert ended.stderr.startswith(
+            "warning: --lock x.lock is not looked at: NS501 and NS502 are not selected; select NS5"
         )
-        assert run(target, "--lock", "x.lock").stderr == ""
+        for looked_at in ((), ("--select", "NS1,NS5"), ("--select", "NS502"), ("--shard", "2/2")):
+            told = run(target, "--lock", "x.lock", *looked_at).stderr
+            assert "not looked at" not in told
 
     @pytest.mark.parametrize(
         ("typed", "why"),
@@ -293,6 +251,25 @@ class TestReports:
         single = json.loads(whole.stdout)
         assert {**joined, "targets": by_name(joined)} == {**single, "targets": by_name(single)}
 
+    @pytest.mark.parametrize("written", FORMATS)
+    def test_a_shard_without_a_target_says_so(self, written: str) -> None:
+        target = write_target("a")
+        whole = run(target, "-f", "json")
+        ended = [run(target, "--shard", f"{n}/2", "-f", written) for n in (1, 2)]
+        assert [each.exit_code for each in ended] == [0, 0]
+        empty = "shard {} has no target: the whole audit has 1 target\n"
+        assert sorted(each.stderr for each in ended) in (
+            ["", empty.format("1/2")],
+            ["", empty.format("2/2")],
+        )
+        quiet = [run(target, "--shard", f"{n}/2", "-f", written, "-q").stderr for n in (1, 2)]
+        assert quiet == ["", ""]
+        if written in ("json", "jsonl"):
+            for number, each in enumerate(ended, start=1):
+                Path(f"{number}.part").write_text(each.stdout)
+            joined = run("1.part", "2.part", "-f", "json", command="report")
+            assert (joined.stdout, joined.stderr) == (whole.stdout, "")
+
     def test_a_shard_tells_once_what_only_the_lock_has(self) -> None:
         for name in ("a", "b"):
             write_target(name)
@@ -311,6 +288,41 @@ class TestReports:
         arguments = ("-q", "-f", "json:r.json", "--lock", "l.lock", "--update-lock")
         assert run(*arguments).stderr == ""
         assert run(*arguments[1:]).stderr == "1 target: 0 findings, 0 failed\nwrote l.lock\n"
+
+    def test_a_report_in_files_alone_counts_what_is_known(self) -> None:
+        write_target("a")
+        write_policy("post-norm")
+        told = run("-f", "json:r.json", "--baseline", "k.json", "--update-baseline").stderr
+        known = len(json.loads(Path("k.json").read_text())["findings"])
+        assert told == f"1 target: 0 findings, {known} known, 0 failed\nwrote k.json\n"
+
+    @pytest.mark.parametrize(
+        ("typed", "taken"),
+        [
+            (("-f", "json:normscope.toml"), "normscope.toml"),
+            (("-o", "normscope.lock", "--lock", "normscope.lock"), "normscope.lock"),
+            (("-f", "sarif:known.json", "--baseline", "known.json"), "known.json"),
+            (("-o", "new.json", "--baseline", "new.json", "--update-baseline"), "new.json"),
+            (("--lock", "x", "--update-lock", "--baseline", "x", "--update-baseline"), "x"),
+            (("-o", "normscope.toml", "--policy", "./normscope.toml"), "normscope.toml"),
+            (("checkpoints/a/config.json", "-o", "checkpoints/a/config.json"), "config.json"),
+        ],
+    )
+    def test_no_file_is_written_over_one_that_is_read_or_written(
+        self, typed: tuple[str, ...], taken: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_target("a")
+        write_policy()
+        run("--lock", "normscope.lock", "--update-lock")
+        run("--baseline", "known.json", "--update-baseline")
+        before = {path: path.read_bytes() for path in Path().rglob("*.*") if path.is_file()}
+        monkeypatch.setattr("normscope.auditing.audit_target", lambda *_: pytest.fail("was done"))
+        result = run(*typed)
+        assert result.exit_code == 2
+        assert taken in result.stderr
+        assert "would be written over" in result.stderr
+        after = {path: path.read_bytes() for path in Path().rglob("*.*") if path.is_file()}
+        assert after == before
 
     def test_a_full_disk_is_told(self) -> None:
         result = run(write_target("a"), "-f", "json:/dev/full")
@@ -350,25 +362,6 @@ class TestWeights:
         assert {"NS401", "NS405"} <= set(found["demo:pre-norm"]["checked"])
         reasons = {one["code"]: one["reason"] for one in found["type:llama"]["unchecked"]}
         assert reasons["NS401"] == "there are no weights"
-
-
-class TestInit:
-    def test_the_policy_passes(self) -> None:
-        targets = [write_target("a"), write_target("b", rms_norm_eps=1e-5)]
-        result = run("--init", *targets)
-        assert result.exit_code == 0
-        Path("normscope.toml").write_text(result.stdout)
-        assert run().exit_code == 0
-        write_target("a", rms_norm_eps=1e-3)
-        assert run().exit_code == 1
-
-    def test_a_target_that_fails_is_left_out(self) -> None:
-        targets = [write_target("a"), write_target("b", model_type="no-such-type")]
-        result = run("--init", *targets, "-o", "normscope.toml")
-        assert result.exit_code == 3
-        assert "no-such-type" in result.stderr
-        assert run().exit_code == 0
-        assert "checkpoints/b" not in Path("normscope.toml").read_text()
 
 
 class TestCache:

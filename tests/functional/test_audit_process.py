@@ -5,67 +5,35 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-FACTORIES = """
-import os, signal, sys, time
-import torch
-from torch import nn
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.linear = nn.LayerNorm(8), nn.Linear(8, 8)
-    def forward(self, x):
-        return x + self.linear(self.norm(x))
-
-def model():
-    return nn.Sequential(Block(), Block()), (torch.zeros(1, 3, 8),)
-
-def waits():
-    print("waiting", os.getpid(), file=sys.stderr, flush=True)
-    time.sleep(120)
-
-def grows():
-    held = []
-    while len(held) < 40:
-        held.append(b"x" * 50_000_000)
-        time.sleep(0.02)
-    return model()
-
-def killed():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def gone():
-    os._exit(7)
-
-def loud():
-    os.write(1, b"native words")
-    print("words")
-    return model()
-"""
-GOOD, WAITS, GROWS, KILLED, GONE, LOUD = (
-    f"py:audited_factories:{name}" for name in ("model", "waits", "grows", "killed", "gone", "loud")
+from specimens.misbehaving import (
+    GONE,
+    GOOD,
+    GROWS,
+    KILLED,
+    LOUD,
+    WAITS,
+    is_gone,
+    make_factories,
+    normscope_command,
+    waiting_worker,
 )
 
 
 @pytest.fixture(autouse=True)
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "factories").mkdir()
-    (tmp_path / "factories" / "audited_factories.py").write_text(FACTORIES)
-    (tmp_path / "here").mkdir()
-    (tmp_path / "temporary").mkdir()
+    for name in ("factories", "here", "temporary"):
+        (tmp_path / name).mkdir()
+    make_factories(tmp_path / "factories", monkeypatch)
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
-    path = os.pathsep.join((str(tmp_path / "factories"), *sys.path))
-    monkeypatch.setenv("PYTHONPATH", path)
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-P", "-m", "normscope", "audit", *arguments]
+    return normscope_command("audit", *arguments)
 
 
 def begun(*arguments: str) -> "tuple[subprocess.Popen[str], int]":
@@ -73,30 +41,18 @@ def begun(*arguments: str) -> "tuple[subprocess.Popen[str], int]":
     process = subprocess.Popen(
         command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert process.stderr is not None
-    return process, int(process.stderr.readline().split()[1])
+    return process, waiting_worker(process)
 
 
 def documents(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def is_gone(process: int) -> bool:
-    """Tell whether a process that nobody here waits for is gone, or soon is."""
-    for _ in range(200):
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_what_was_finished(number: signal.Signals, tmp_path: Path) -> None:
     files = ["-f", "jsonl", "-f", "json:r.json", "-f", "sarif:r.sarif", "--no-cache"]
     records = ["--lock", "l.lock", "--update-lock"]
-    process, worker = begun(GOOD, WAITS, GOOD.replace("model", "loud"), *files, *records)
+    process, worker = begun(GOOD, WAITS, LOUD, *files, *records)
     assert process.stdout is not None
     first = process.stdout.readline()  # lines come as targets are known
     process.send_signal(number)

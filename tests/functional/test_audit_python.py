@@ -1,6 +1,6 @@
 """Audits from Python: `audit_families`, and a test of somebody's own that inspects its targets."""
 
-import json
+import os
 import re
 import subprocess
 import sys
@@ -12,32 +12,19 @@ import normscope
 from normscope.audit.findings import Severity
 from normscope.audit.policy_file import read_policy
 from normscope.errors import FailureKind, UsageError
-
-TINY = {
-    "model_type": "llama",
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_attention_heads": 2,
-    "num_hidden_layers": 2,
-    "num_key_value_heads": 2,
-    "vocab_size": 64,
-}
-POLICY = """
-[[family]]
-name = "llamas"
-targets = ["checkpoints/*"]
-expect = { placement = "pre-norm", eps = 1e-6 }
-"""
+from normscope.pipeline import InspectOptions
+from normscope.weights.report import WeightsLevel
+from specimens.tiny import tiny_policy, write_config
 
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Path:
     """A policy of two equal configs and one that is broken."""
-    for name, text in (("a", json.dumps(TINY)), ("b", json.dumps(TINY)), ("broken", "{")):
-        (tmp_path / "checkpoints" / name).mkdir(parents=True)
-        (tmp_path / "checkpoints" / name / "config.json").write_text(text)
+    for name in ("a", "b", "broken"):
+        write_config(tmp_path / "checkpoints" / name)
+    (tmp_path / "checkpoints" / "broken" / "config.json").write_text("{")
     path = tmp_path / "normscope.toml"
-    path.write_text(POLICY)
+    path.write_text(tiny_policy())
     return path
 
 
@@ -56,7 +43,7 @@ def test_every_target_has_its_answer(policy: Path) -> None:
 
 
 def test_a_policy_that_was_read_and_some_of_its_targets(policy: Path) -> None:
-    policy.write_text(POLICY.replace("pre-norm", "post-norm"))
+    policy.write_text(tiny_policy("post-norm"))
     report = normscope.audit_families(read_policy(policy), [str(policy.parent / "checkpoints/a")])
     assert [target.family for target in report.targets] == ["llamas"]
     assert {finding.code for finding in report.findings(Severity.ERROR)} == {"NS106"}
@@ -93,30 +80,35 @@ def test_a_record_that_is_not_there_is_a_usage_error(policy: Path, name: str) ->
         normscope.audit_families(policy, **{name: "none.json"})  # type: ignore[arg-type]
 
 
-RECIPE = """\
-import normscope
-import pytest
+def test_why_targets_were_not_measured_is_said_without_their_names(
+    policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy.write_text(f'[stats]\ninput = "a text"\n{tiny_policy()}select = ["NS401"]\n')
+    for name in "ab":
+        (policy.parent / "checkpoints" / name / "model.safetensors").touch()
+    monkeypatch.setattr(
+        "normscope.activations.policy_input.measure_on_policy_input",
+        lambda target, *_, **__: f"{target}: there is no tokenizer",
+    )
+    report = normscope.audit_families(policy, options=InspectOptions(weights=WeightsLevel.NONE))
+    assert [one.reason for target in report.targets for one in target.unchecked] == [
+        "there is no tokenizer",
+        "there is no tokenizer",
+    ]
 
 
-@pytest.mark.parametrize("target", ["type:bert", "demo:pre-norm"])
-def test_no_norm_is_in_doubt(target):
-    inspection = normscope.inspect_checkpoint(target)
-    assert isinstance(inspection, normscope.Inspection), inspection.message
-    assert inspection.placement in {"pre-norm", "post-norm"}
-    assert all(norm.calls for norm in inspection.norms)
-
-
-def test_the_family_is_as_the_policy_says():
-    report = normscope.audit_families("normscope.toml")
-    assert not report.failed
-    assert not report.findings(normscope.Severity.WARNING)
-"""
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+RECIPES = re.findall(r"```python\n(import normscope\nimport pytest\n.*?)```", README, re.DOTALL)
 
 
 def test_the_recipe_for_pytest(tmp_path: Path) -> None:
-    (tmp_path / "test_norms.py").write_text(RECIPE)
+    (recipe,) = RECIPES
+    (tmp_path / "test_norms.py").write_text(recipe)
     text = '[[family]]\nname = "demos"\ntargets = ["demo:pre-norm"]\n'
     (tmp_path / "normscope.toml").write_text(f'{text}expect = {{ placement = "pre-norm" }}\n')
     arguments = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_norms.py"]
-    ended = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(
+        arguments, cwd=tmp_path, env=found, capture_output=True, text=True, check=False
+    )
     assert re.search(r"^3 passed", ended.stdout, re.MULTILINE), ended.stdout

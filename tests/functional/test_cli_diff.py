@@ -77,6 +77,63 @@ def test_a_gain_that_is_not_a_number_differs(ports):
     assert [v["largest"] for v in json.loads(result.stdout)["values"] if v["largest"]] == ["NaN"]
 
 
+def with_nan(*channels):
+    def change(value):
+        for channel in channels:
+            value[channel] = float("nan")
+        return value
+
+    return change
+
+
+def test_the_same_nan_at_the_same_place_is_equal_and_told(ports):
+    for port in ports:
+        changed(port, "model.norm.weight", with_nan(3, 4))
+    result = run(*ports)
+    assert result.exit_code == 0
+    told = " ".join(result.stdout.split())
+    assert "no difference" in told
+    assert "NaN at the same places on both sides: model.norm.weight (2 channels)" in told
+    document = json.loads(run(*ports, "-f", "json").stdout)
+    assert document["equal"]
+    assert {v["left"]: v["both_nan"] for v in document["values"] if v["both_nan"]} == {
+        "model.norm.weight": 2
+    }
+
+
+def test_a_nan_at_another_place_differs(ports):
+    for port, channel in zip(ports, (3, 4), strict=True):
+        changed(port, "model.norm.weight", with_nan(channel))
+    document = json.loads(run(*ports, "-f", "json").stdout)
+    (found,) = [value for value in document["values"] if value["largest"]]
+    assert (found["largest"], found["channel"], found["both_nan"]) == ("NaN", 3, 0)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_what_both_have_that_is_no_number_hides_no_other_difference(ports, value):
+    def change(gain, *, more):
+        gain[3] = value
+        gain[5] = 2.0 + more
+        return gain
+
+    for port, more in zip(ports, (0.0, 0.5), strict=True):
+        changed(port, "model.norm.weight", lambda gain, more=more: change(gain, more=more))
+    document = json.loads(run(*ports, "-f", "json").stdout)
+    (found,) = [value for value in document["values"] if value["largest"]]
+    assert found["largest"] == pytest.approx(0.5)
+    assert found["channel"] == 5
+    assert 0.0 < found["relative"] < 1.0
+    assert not document["equal"]
+
+
+def test_an_eps_that_is_nan_on_both_sides_is_no_difference(ports):
+    for port in ports:
+        config = json.loads((port / "config.json").read_text())
+        text = json.dumps({**config, "rms_norm_eps": float("nan")})
+        (port / "config.json").write_text(text)
+    assert "no difference" in run(*ports).stdout
+
+
 def test_another_eps_is_one_row_for_all_blocks(ports):
     config = json.loads((ports[1] / "config.json").read_text())
     (ports[1] / "config.json").write_text(json.dumps({**config, "rms_norm_eps": 1e-5}))

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,41 +14,20 @@ from normscope.cli.app import app
 from normscope.cli.process_limits import ProcessLimits, held_memory, read_limits
 from normscope.cli.workers import Workers
 from normscope.errors import UsageError
-
-FACTORIES = """
-import os, sys, time
-import torch
-from torch import nn
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.linear = nn.LayerNorm(8), nn.Linear(8, 8)
-    def forward(self, x):
-        return x + self.linear(self.norm(x))
-
-def model():
-    return nn.Sequential(Block(), Block()), (torch.zeros(1, 3, 8),)
-
-def waits():
-    print("waiting", os.getpid(), file=sys.stderr, flush=True)
-    time.sleep(60)
-
-def grows():
-    held = []
-    while len(held) < 40:
-        held.append(b"x" * 50_000_000)
-        time.sleep(0.02)
-    return model()
-"""
-GOOD, WAITS, GROWS = (f"py:limited_factories:{name}" for name in ("model", "waits", "grows"))
+from specimens.misbehaving import (
+    GOOD,
+    GROWS,
+    WAITS,
+    is_gone,
+    make_factories,
+    normscope_command,
+    waiting_worker,
+)
 
 
 @pytest.fixture(autouse=True)
 def _factories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "limited_factories.py").write_text(FACTORIES)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), *sys.path)))
+    make_factories(tmp_path, monkeypatch)
 
 
 def run(*arguments: str) -> Result:
@@ -94,30 +72,16 @@ def test_an_ended_process_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "normscope", "inspect", WAITS, "--timeout", "50"],
+        normscope_command("inspect", WAITS, "--timeout", "50"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stderr is not None
-    worker = int(process.stderr.readline().split()[1])
+    worker = waiting_worker(process)
     assert not is_gone(worker, patience=0)
     process.kill()
     process.communicate(timeout=60)
     assert is_gone(worker)
-
-
-def is_gone(process: int, patience: float = 10.0) -> bool:
-    """Tell whether a process that nobody here waits for is gone, or soon is."""
-    until = time.monotonic() + patience
-    while True:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return True
-        if time.monotonic() >= until:
-            return False
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,15 @@ def test_the_status_is_that_of_the_audit(
     assert RUNNER.invoke(app, arguments).exit_code == status
 
 
+def test_a_report_is_not_written_over_what_it_joins() -> None:
+    name = saved(clean())
+    before = Path(name).read_bytes()
+    ended = RUNNER.invoke(app, ["report", name, "-f", "table", "-f", f"json:./{name}"])
+    assert ended.exit_code == 2
+    assert f"{name} would be written over a file that is read" in ended.stderr
+    assert Path(name).read_bytes() == before
+
+
 def test_what_is_missing_is_said_on_stderr() -> None:
     name = saved(replace(clean(), shard="1/2"))
     ended = RUNNER.invoke(app, ["report", name, "--quiet"])

@@ -43,13 +43,13 @@ def names(folder: Path) -> list[str]:
 
 
 @contextmanager
-def small_disk() -> Iterator[None]:
-    """Let no file have more than 1,000 bytes: what a full disk does to a write.
+def small_disk(most: int = 1_000) -> Iterator[None]:
+    """Let no file have more than so many bytes: what a full disk does to a write.
 
     No fixture: the limit would hold for what pytest itself writes of the test.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
     try:
         yield
     finally:
@@ -208,23 +208,49 @@ def test_an_answer_is_written_whole_or_not_at_every_moment(
     assert statuses == {0, 130}
 
 
+def much(_target: str, _request: object, saved: SavedRows | None, follower: Follower) -> Statistics:
+    for sequence in range(400):
+        if saved is not None:
+            saved.write(chunk(sequence))
+        follower.measured(1, 3)
+    return hostile_statistics(("the",))
+
+
 @pytest.mark.parametrize("name", SAVED)
-def test_rows_that_the_disk_does_not_take_are_said(
+def test_what_a_full_disk_took_is_kept_and_the_rest_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    def much(_target: str, _request: object, saved: SavedRows, _follower: object) -> Statistics:
-        for sequence in range(200):
-            saved.write(chunk(sequence))
-        return hostile_statistics(("the",))
-
     monkeypatch.setattr(stats_command, "_measure", much)
+    path = tmp_path / name
+    typed = ["stats", "made", "--input", "x", "--save", str(path)]
+    with small_disk(1_000_000 if name.endswith("parquet") else 100_000):
+        result = CliRunner().invoke(app, typed)
+    assert (result.exit_code, result.stdout) == (2, "")
+    found = sequences_in(path)
+    held = len(found)
+    assert found == set(range(held))
+    assert 10 < held < 400
+    assert result.stderr == (
+        f"ended after {held} sequences ({3 * held:,} tokens); {path} holds "
+        f"the first {held} sequences ({3 * held:,} tokens)\n"
+        f"error: cannot write {path}: File too large\n"
+    )
+    assert names(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_disk_without_room_for_any_rows_gets_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(stats_command, "_measure", much)
+    (tmp_path / name).write_text("before")
     typed = ["stats", "made", "--input", "x", "--save", str(tmp_path / name)]
-    with small_disk():
+    with small_disk(100):
         result = CliRunner().invoke(app, typed)
     assert result.exit_code == 2
-    assert f"cannot write {tmp_path / name}: File too large" in result.stderr
-    assert "bug" not in result.stderr
-    assert names(tmp_path) == []
+    assert result.stderr == f"error: cannot write {tmp_path / name}: File too large\n"
+    assert names(tmp_path) == [name]
+    assert (tmp_path / name).read_text() == "before"
 
 
 def test_an_output_that_the_disk_does_not_take_is_said(
@@ -239,6 +265,32 @@ def test_an_output_that_the_disk_does_not_take_is_said(
     assert result.stderr == f"error: cannot write {tmp_path / 'x.json'}: File too large\n"
     assert names(tmp_path) == ["x.json"]
     assert (tmp_path / "x.json").read_text() == "before"
+
+
+@pytest.mark.parametrize("option", ["--output", "--update-lock", "--update-baseline", "-f"])
+def test_an_audit_that_the_disk_does_not_take_leaves_the_old_file(
+    tmp_path: Path, option: str
+) -> None:
+    path = tmp_path / "written"
+    path.write_text("before")
+    writing = {
+        "--output": ["-f", "json", "--output", str(path)],
+        "--update-lock": ["--lock", str(path), "--update-lock"],
+        "--update-baseline": ["--baseline", str(path), "--update-baseline"],
+        "-f": ["-f", f"sarif:{path}"],
+    }
+    if option.startswith("--update"):
+        path.unlink()
+    with small_disk(10):
+        result = CliRunner().invoke(app, ["audit", "demo:pre-norm", "--no-cache", *writing[option]])
+    assert result.exit_code == 2, result.output
+    assert f"cannot write {path}: File too large" in result.stderr
+    assert "bug" not in result.stderr
+    if option.startswith("--update"):
+        assert names(tmp_path) == []
+    else:
+        assert names(tmp_path) == ["written"]
+        assert path.read_text() == "before"
 
 
 def test_a_cache_that_the_disk_does_not_take_costs_nothing(

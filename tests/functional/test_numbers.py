@@ -147,6 +147,8 @@ def test_a_norm_over_one_value(config: transformers.PretrainedConfig, tmp_path: 
     verified = run("inspect", str(tmp_path), "--verify")
     assert verified.exit_code == 0
     assert "it normalizes single values" in verified.stdout
+    assert "norm over one element" in verified.stdout
+    assert "disagree" not in verified.stderr
 
 
 @pytest.mark.parametrize(

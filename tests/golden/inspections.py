@@ -366,7 +366,7 @@ def opt_without_final_norm() -> Inspection:
         for n, path in enumerate(paths)
         for found in norms_of(path, parts, replace(style, eps=1e-6) if n == 7 else style)
     ]
-    stacks = [stack("decoder.layers", blocks, [range(12)])]
+    stacks = [replace(stack("decoder.layers", blocks, [range(12)]), ended_by=())]
     return inspection("./opt-125m", "OPTModel", 125239296, stacks, blocks, norms)
 
 

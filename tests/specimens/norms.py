@@ -48,7 +48,8 @@ def _rms_pow(x, a, _b):
 
 def _rms_vector_norm(x, a, _b):
     size = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return x / size.clamp_min(EPS) * x.shape[-1] ** 0.5 * a
+    root = x.shape[-1] ** 0.5
+    return x / size.clamp_min(EPS * root) * root * a
 
 
 def _rms_offset(x, a, _b):

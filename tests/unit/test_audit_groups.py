@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from golden.audit_reports import alike, audited, clean, eps_finding, everything, idle, odd_blocks
-from normscope.audit.findings import Severity
+from normscope.audit.findings import Finding, Severity
 from normscope.audit.groups import (
     block_numbers,
     grouped_failures,
@@ -36,6 +36,30 @@ def test_one_thing_at_several_places_of_the_same_targets_is_one_group() -> None:
     assert group.targets == ("a", "b")
     apart = grouped_findings([*findings, elsewhere[0]])
     assert [len(group.places) for group in apart] == [1, 1]
+
+
+def with_detail(target: str, detail: str, where: str = "norm") -> Finding:
+    finding = eps_finding(target)
+    message = f"channels that are off: {detail}"
+    return replace(finding, where=where, places=(where,), message=message, detail=detail)
+
+
+def test_what_is_so_in_one_target_alone_parts_no_group() -> None:
+    (group,) = grouped_findings([with_detail("a", "1 of 8"), with_detail("b", "3 of 8")])
+    assert group.targets == ("a", "b")
+    assert group.message == "channels that are off: 1 of 8 in the first target"
+    (group,) = grouped_findings([with_detail(name, "1 of 8") for name in "ab"])
+    assert group.message == "channels that are off: 1 of 8"
+
+
+def test_what_is_so_at_one_place_alone_keeps_places_apart() -> None:
+    first = [with_detail(name, detail) for name, detail in (("a", "1 of 8"), ("b", "3 of 8"))]
+    alike = [with_detail(one.target, one.detail, "head") for one in first]
+    assert [list(group.places) for group in grouped_findings([*first, *alike])] == [
+        ["norm", "head"]
+    ]
+    other = [with_detail(one.target, "7 of 8", "head") for one in first]
+    assert len(grouped_findings([*first, *other])) == 2
 
 
 def test_places_in_other_blocks_of_each_target_stay_apart() -> None:

@@ -128,6 +128,7 @@ def test_a_rule_that_is_none(tmp_path, line, message, hint):
         (FAMILY + "[[family.override]]\neps = 1", ":4: an override has no targets"),
         (FAMILY + FAMILY, ':5: there are two families named "a"'),
         (FAMILY.replace('"x"', '"x",\n"a\\u0000"'), ":4: a target has a NUL character"),
+        (FAMILY.replace('"x"', '"x",\n" -"'), ':4: " -" is standard input, which a policy does'),
         (FAMILY.replace('"x"', '"x",\n\n3'), ":5: `targets` must be a list of strings alone"),
         ('[family]\nname = "a"', ":1: `family` must be an array of tables, and is a table"),
         ("[stats]", ":1: [stats] has no input to measure on"),
@@ -143,6 +144,12 @@ def test_what_does_not_go_together(tmp_path, text, message):
     assert any(
         found.message.startswith(f"normscope.toml{message}") for found in mistakes(tmp_path, text)
     )
+
+
+@pytest.mark.parametrize("targets", ["'x'", "3", "[3]", "[2026-01-01]"])
+def test_targets_of_another_type_are_not_missing_as_well(tmp_path, targets):
+    found, _ = mistake(tmp_path, f'[[family]]\nname = "a"\ntargets = {targets}')
+    assert found.startswith("normscope.toml:3: `targets` must be a list of strings")
 
 
 def test_two_families_with_one_name_name_the_first(tmp_path):

@@ -66,6 +66,7 @@ def targets(draw: st.DrawFn, name: str) -> AuditedTarget:
         where=TEXT,
         places=TEXTS,
         message=TEXT,
+        detail=TEXT,
         found=TEXT,
         expected=TEXT,
         known=st.booleans(),
@@ -156,6 +157,12 @@ def test_a_missing_shard_is_said_and_the_report_is_not_complete() -> None:
     joined = joined_report([("a", shard(1, of=3)), ("b", shard(3, of=3))])
     assert joined.report.interrupted
     assert joined.remarks == ("shard 2/3 is missing",)
+
+
+def test_missing_shards_are_told_in_one_line() -> None:
+    joined = joined_report([("a", render_audit_json(replace(clean(), shard="6/50")))])
+    assert joined.remarks == ("shards 1-5, 7-50 of 50 are missing",)
+    assert joined.report.interrupted
 
 
 def test_an_empty_shard_is_one() -> None:

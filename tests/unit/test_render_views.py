@@ -74,17 +74,34 @@ def test_a_post_norm_stack_needs_no_final_norm() -> None:
     assert "no final norm" not in shown(bert())
 
 
+def ended(inspection: Inspection, path: str, *norms: str) -> Inspection:
+    """Give the stream behind one stack to these norms."""
+    stacks = [replace(s, ended_by=norms) if s.path == path else s for s in inspection.stacks]
+    return replace(inspection, stacks=tuple(stacks))
+
+
 def test_a_decoder_without_its_final_norm_is_named() -> None:
-    made = t5()
-    norms = [norm for norm in made.norms if norm.name != "decoder.final_layer_norm"]
-    told = shown(with_norms(made, norms))
+    told = shown(ended(ended(t5(), "encoder.block", "encoder.final_layer_norm"), "decoder.block"))
     assert "no final norm: nothing normalizes the stream after decoder.block" in told
     assert "after encoder.block" not in told
 
 
-def test_a_final_norm_that_stands_elsewhere_is_not_called_missing() -> None:
-    made = changed(llama(), "norm", name="head.norm")
-    assert "no final norm" not in shown(made)
+def test_a_norm_ends_a_stack_by_what_it_reads_and_not_by_where_it_stands() -> None:
+    beside = ended(llama(), "layers")  # its `norm`, said to be final, reads something else
+    assert "no final norm: nothing normalizes the stream after layers" in shown(beside)
+    elsewhere = ended(changed(llama(), "norm", name="head.norm"), "layers", "head.norm")
+    assert "no final norm" not in shown(elsewhere)
+
+
+@pytest.mark.parametrize(("last", "said"), [(Placement.PRE, True), (Placement.POST, False)])
+def test_the_last_block_decides_whether_a_final_norm_is_missed(last: Placement, said: bool) -> None:
+    made = ended(llama(), "layers")
+    placements = [Placement.POST] * 31 + [last]
+    blocks = [
+        replace(b, branches=tuple(replace(part, placement=placement) for part in b.branches))
+        for b, placement in zip(made.blocks, placements, strict=True)
+    ]
+    assert ("no final norm" in shown(replace(made, blocks=tuple(blocks)))) is said
 
 
 def test_uneven_eps_is_said_in_words() -> None:

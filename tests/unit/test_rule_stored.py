@@ -96,27 +96,44 @@ def test_another_shape_is_an_error() -> None:
     assert observed("NS301", made) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "is_found"),
-    [
-        ("layers.9.input_layernorm.weight", True),  # at the place of a norm of the model
-        ("layers.0.self_attn.q_norm.weight", True),
-        ("h.0.ln_1.bias", True),
-        ("embed.LayerNorm.gamma", True),
-        ("lm_head.weight", False),
-        ("normalizer_heads.weight_scale", False),
-        ("layers.0.mlp.alnico.weight", False),
-    ],
-)
-def test_a_norm_that_nothing_reads_is_told_apart_from_other_tensors(
-    name: str, is_found: bool
-) -> None:
-    seen = observed("NS302", stored(llama(4), unexpected=(name,)))
+@pytest.mark.parametrize("is_found", [True, False])
+def test_a_norm_that_nothing_reads_is_told_apart_from_other_tensors(is_found: bool) -> None:
+    name = "layers.0.thing.weight"
+    made = stored(llama(4), unexpected=(name,), unread_norms=(name,) * is_found)
+    seen = observed("NS302", made)
     assert [item.where for item in seen] == [name] * is_found
     assert severities("NS302", seen) == [Severity.WARNING] * is_found
 
 
-@pytest.mark.parametrize(("offset", "mean", "count"), [(1.0, 1.0, 1), (1.0, 0.0, 0), (0.0, 0.0, 1)])
+@pytest.mark.parametrize(
+    ("dtype", "more", "count"),
+    [
+        ("int32", {}, 1),
+        ("uint8", {}, 1),
+        ("bool", {}, 1),
+        ("float16", {}, 0),
+        ("float8_e4m3fn", {}, 0),
+        ("int8", {"quantized": 7}, 0),  # of a known method: what it means is not its number
+    ],
+)
+def test_gains_in_whole_numbers_are_an_error(dtype: str, more: dict[str, int], count: int) -> None:
+    seen = found("NS302", stored(llama(4), *(parameter(n, dtype=dtype) for n in GAINS), **more))
+    assert [(one.severity, one.places, one.detail) for one in seen] == [
+        (Severity.ERROR, tuple(GAINS), dtype)
+    ] * count
+
+
+@pytest.mark.parametrize(
+    ("offset", "mean", "count"),
+    [
+        (1.0, 1.0, 1),  # the gains in effect are near 2
+        (1.0, -1.0, 1),  # near 0
+        (1.0, 0.0, 0),
+        (0.0, 0.0, 1),
+        (0.0, 2.0, 1),
+        (0.0, 1.0, 0),
+    ],
+)
 def test_gains_centred_where_their_form_is_not(offset: float, mean: float, count: int) -> None:
     made = gemma2()
     all_of_them = [

@@ -111,3 +111,44 @@ def test_a_config_within_is_given_whole_on_demand() -> None:
     assert with_changes(given, whole, small, entire=True) == {
         "seen": {"model_type": "seen", "width": 8}
     }
+
+
+def last_resorts(config: dict[str, object], lists: tuple[int, ...] = ()) -> list[dict[str, object]]:
+    return [dict(one.config) for one in shrunk_configs(config, STACK, lists)]
+
+
+def test_numbers_of_blocks_that_are_gone_become_those_of_blocks_as_deep() -> None:
+    config = {"layers": 12, "feature_layer": [11, 6, 10], "last_layer": -1, "first_layer": -9}
+    made = last_resorts(config)
+    assert made[0]["feature_layer"] == [11, 6, 10]
+    moved = {"layers": 3, "feature_layer": [2, 1], "last_layer": -1, "first_layer": -3}
+    assert moved in made
+
+
+def test_numbers_of_blocks_that_are_left_stay() -> None:
+    made = last_resorts({"layers": 12, "out_indices": [0, 2], "num_hidden_layers": 11})
+    assert all(one["out_indices"] == [0, 2] for one in made)
+    assert all(one["num_hidden_layers"] == 11 for one in made)
+
+
+def test_lists_without_blocks_become_short_where_nothing_else_helps() -> None:
+    made = last_resorts({"layers": 12, "stem_depth": 24}, lists=(12, 24))
+    assert made[0]["stem_depth"] == 24
+    assert {"layers": 3, "stem_depth": 3} in made
+
+
+def test_the_size_of_a_head_may_stay_while_the_stream_becomes_narrow() -> None:
+    made = last_resorts({"layers": 12, "hidden_size": 2048, "rope_head_dim": 64})
+    assert made[0]["rope_head_dim"] == 4
+    assert {"layers": 3, "hidden_size": 128, "rope_head_dim": 64} in made
+
+
+def test_experts_become_fewer_where_nothing_else_helps() -> None:
+    made = last_resorts({"layers": 12, "num_experts": 256, "num_experts_per_tok": 8})
+    assert made[0]["num_experts"] == 256
+    assert {"layers": 3, "num_experts": 16, "num_experts_per_tok": 8} in made
+
+
+def test_a_size_is_no_number_of_blocks() -> None:
+    first = next(iter(shrunk_configs({"layers": 12, "patch_size": 12, "image_size": 48}, STACK)))
+    assert first.config == {"layers": 3, "patch_size": 12, "image_size": 48}

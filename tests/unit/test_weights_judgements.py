@@ -86,6 +86,12 @@ def test_another_shape():
     assert (found.kind, found.found, found.expected) == ("shape", "4×2", "16")
 
 
+def test_whole_numbers():
+    found = only(stored(values=None, dtype="int32"))
+    assert (found.kind, found.found) == ("whole_numbers", "int32")
+    assert problems(stored(values=None, dtype="int32"), quantized=1) == []
+
+
 def test_what_the_model_does_not_read():
     found = only(stored(), unexpected=("extra.weight",))
     assert (found.kind, found.name) == ("unexpected", "extra.weight")
@@ -112,11 +118,16 @@ def test_a_format_with_names_of_its_own_renames_nothing():
     assert problems(stored(stored_name="blk.0.attn_norm.weight"), container="gguf") == []
 
 
+CENTRES = [(0.0, 1.0), (1.0, 0.0), (0.4, 0.0), (3.0, 0.0), (-1.0, 0.0), (2.0, 1.0), (-0.8, 1.0)]
+"""Where gains may be, and what the norms add to them."""
+
+
 class TestOffset:
     @pytest.mark.parametrize(
         ("centre", "offset", "words"),
         [
             (1.0, 1.0, "perhaps they hold it already"),
+            (-1.0, 1.0, "taken off twice"),
             (0.0, 0.0, "an offset of 1 is missing"),
             (2.0, 0.0, "added twice"),
         ],
@@ -128,13 +139,18 @@ class TestOffset:
         assert words in found.message
         assert found.expected == f"centred near {1 - offset:g}"
 
-    @pytest.mark.parametrize(("centre", "offset"), [(0.0, 1.0), (1.0, 0.0), (0.4, 0.0), (3.0, 0.0)])
+    @pytest.mark.parametrize(("centre", "offset"), CENTRES)
     def test_gains_where_they_may_be(self, centre, offset):
         assert problems(stored(values=VARIED - 1 + centre, offset=offset)) == []
 
     def test_a_single_norm_lies_anywhere(self):
         small = stored("first.weight", VARIED - 1)
         assert problems(small, stored("a.weight"), stored("b.weight")) == []
+
+    def test_gains_without_a_number_have_no_centre(self):
+        lost = stored("lost.weight", torch.full((16,), math.nan), offset=1.0)
+        kinds = [p.kind.value for p in problems(lost, stored("a.weight", VARIED, offset=1.0))]
+        assert kinds == ["offset", "non_finite"]
 
     def test_a_bias_around_zero_is_as_it_should_be(self):
         assert problems(stored(), stored("norm.bias", VARIED - 1, is_gain=False)) == []
@@ -155,7 +171,7 @@ class TestValues:
         kinds = [p.kind.value for p in problems(stored(values=torch.zeros(16)))]
         assert kinds == ["offset", "all_zero"]
         effective = stored(values=torch.full((16,), -1.0), offset=1.0)
-        assert [p.kind.value for p in problems(effective)] == ["all_zero"]
+        assert [p.kind.value for p in problems(effective)] == ["offset", "all_zero"]
 
     def test_one_value_everywhere(self):
         found = only(stored(values=torch.ones(16)))

@@ -63,17 +63,18 @@ def _lost_in_float16(norms: list[NormReport]) -> Iterator[Observation]:
     for eps in sorted(set(lost)):
         own = any(norm.cast == "no cast" for norm in norms if norm.eps == eps)
         where = (
-            "in float16 the norms would add it as zero"
+            ", and in float16 the norms would add it as that"
             if own
-            else "here it is added in float32, and a port that computes norms in float16 loses it"
+            else ", which a port to float16 norms loses; here it is added in float32"
         )
-        count = f"{lost.count(eps)} norm calls" if lost.count(eps) > 1 else "one norm call"
+        count = lost.count(eps)
         yield Observation(
             where="",
-            message=f"eps {eps:g} of {count} is zero in float16 (below {2.0**-25:.1e}): {where}",
+            message=f"eps {eps:g} is zero in float16 (below {2.0**-25:.1e}){where}",
             found=f"eps {eps:g} is zero in float16",
             expected="an eps of 6e-08 or more, for float16",
             severity=Severity.WARNING if own else Severity.NOTE,
+            detail="one norm call" if count == 1 else f"{count} norm calls",
         )
 
 

@@ -19,7 +19,7 @@ RULE = Rule(
     title="massive activation",
     what="Looks for a value over 100 and over 1,000 times the median magnitude of its tensor, in "
     "at most 3 channels, with the first and the last block where it stands. The thresholds "
-    "are those of `[stats]`.",
+    "are those of `[stats.thresholds]`.",
     severity=Severity.WARNING,
     why="A few channels at a few tokens dominate every mean, set the scale of quantization and "
     "overflow float16. Most large models have some; new ones say that a checkpoint or a "
