@@ -11,17 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from normscope.cli.app import app
+from specimens.tiny import TINY
 
-CONFIG = {
-    "model_type": "llama",
-    "architectures": ["LlamaForCausalLM"],
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_attention_heads": 2,
-    "num_hidden_layers": 2,
-    "num_key_value_heads": 2,
-    "vocab_size": 64,
-}
+CONFIG = {**TINY, "architectures": ["LlamaForCausalLM"]}
 PROGRAM = """
 import json, sys
 from normscope.cli.app import main

@@ -17,27 +17,12 @@ from normscope.render.documents import render_json
 from normscope.render.page import PLAIN
 from normscope.render.table import render_table
 from normscope.render.verification import render_verification
+from specimens.source import BLOCK
+from specimens.tiny import TINY
 
-CONFIG = {
-    "model_type": "llama",
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_attention_heads": 2,
-    "num_hidden_layers": 2,
-    "num_key_value_heads": 2,
-    "vocab_size": 64,
-}
-FACTORIES = """
-import torch
-from torch import nn
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.linear = nn.LayerNorm(8), nn.Linear(8, 8)
-    def forward(self, x):
-        return x + self.linear(self.norm(x))
-
+FACTORIES = (
+    BLOCK
+    + """
 class Held(Block):
     def __deepcopy__(self, memo):
         raise ValueError("there is only one of it")
@@ -56,6 +41,7 @@ def touched():
 def held():
     return nn.Sequential(Held(), Held()), (torch.linspace(-1, 1, 24).reshape(1, 3, 8),)
 """
+)
 
 
 def run(*arguments: str) -> Result:
@@ -65,7 +51,7 @@ def run(*arguments: str) -> Result:
 @pytest.fixture
 def config(tmp_path: Path) -> str:
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(CONFIG))
+    path.write_text(json.dumps(TINY))
     return str(path)
 
 

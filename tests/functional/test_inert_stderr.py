@@ -14,24 +14,16 @@ from typer.testing import CliRunner
 from normscope.cli.app import app
 from normscope.cli.inert_stream import InertStream
 from normscope.cli.libraries import kept_off_stdout
+from specimens.source import BLOCK
 
 EVIL = "\x1b[31mred\x1b]0;t\x07 \u202edetrevni ##[error]x"
 SHOWN = r"\x1b[31mred\x1b]0;t\x07 \u202edetrevni #\x23[error]x"
 
-FACTORY = f"""
+FACTORY = f"""{BLOCK}
 import sys, warnings
-import torch
-from torch import nn
 from transformers.utils import logging
 
 EVIL = {EVIL!r} + "\\n::error::y"
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.linear = nn.LayerNorm(8), nn.Linear(8, 8)
-    def forward(self, x):
-        return x + self.linear(self.norm(x))
 
 def model():
     logging.get_logger("transformers.some").error("logged " + EVIL)

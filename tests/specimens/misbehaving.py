@@ -8,18 +8,11 @@ from pathlib import Path
 
 import pytest
 
-_MODULE = "made_factories"
-_FACTORIES = """
-import os, signal, sys, time
-import torch
-from torch import nn
+from specimens.source import BLOCK
 
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm, self.linear = nn.LayerNorm(8), nn.Linear(8, 8)
-    def forward(self, x):
-        return x + self.linear(self.norm(x))
+_MODULE = "made_factories"
+_FACTORIES = f"""{BLOCK}
+import os, signal, sys, time
 
 def model():
     return nn.Sequential(Block(), Block()), (torch.zeros(1, 3, 8),)
