@@ -104,6 +104,7 @@ def _beside_the_skip(graph: Graph, norms: Mapping[int, Norm], branch: Branch) ->
         placement=Placement.OTHER,
         formula=placed.formula.partition(" + ")[2],
         reason="it is added to the input of the next branch only; the skip goes around both",
+        beside_skip=True,
     )
 
 

@@ -28,6 +28,8 @@ class PlacedBranch:
     shared_norm: bool = False
     reason: str | None = None
     has_skip: bool = True
+    beside_skip: bool = False
+    """Whether its sum is only what the branch around it reads, and the skip goes around both."""
 
 
 def place_branch(

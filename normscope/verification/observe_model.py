@@ -147,6 +147,8 @@ def _uncuttable(graph: Graph, placed: PlacedBranch, entering: int, stored: Set[i
         return "a norm of it divides by what is stored, not by what it reads"
     if not placed.has_skip:
         return "no skip goes around it"
+    if placed.beside_skip:
+        return "its sum is only what the branch around it reads"
     add = placed.branch.add
     node = graph.nodes[add.node]
     if node.operation == "write":

@@ -256,3 +256,22 @@ class Scored(nn.Module):
 def test_a_block_of_no_list_does_not_go_by_others() -> None:
     _, found = verified(Scored(), 2, 6)
     assert told(found) == [("a", "pre-norm", "pre-norm"), ("b", "post-norm", "post-norm")]
+
+
+class Beside(nn.Module):
+    """x + g(n(x + f(m(x)))): the sum inside is normalized, and no stream goes on from it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.m, self.n, self.f, self.g = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH), mlp(), mlp()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.g(self.n(x + self.f(self.m(x))))
+
+
+def test_a_sum_that_only_the_branch_around_it_reads_is_not_checked() -> None:
+    _, found = verified(nn.Sequential(Beside(), Beside(), Beside()), 2, 6)
+    assert {tuple(names) for _, *names in told(found)} == {("pre-norm", "pre-norm")}
+    assert {one.reason for one in found.branches_not_checked} == {
+        "its sum is only what the branch around it reads"
+    }
