@@ -45,12 +45,12 @@ class Entries:
 
 
 def as_columns(rows: RowMoments) -> Columns:
-    """Return the moments of some rows as arrays, one entry a row."""
+    """Return the moments of some rows as arrays of their own, one entry a row."""
     return Columns(
-        mean=_array(rows.mean).astype(np.float64, copy=False),
-        variance=_array(rows.variance).astype(np.float64, copy=False),
-        peak=_array(rows.peak).astype(np.float64, copy=False),
-        channel=_array(rows.channel).astype(np.int64, copy=False),
+        mean=_array(rows.mean).astype(np.float64),
+        variance=_array(rows.variance).astype(np.float64),
+        peak=_array(rows.peak).astype(np.float64),
+        channel=_array(rows.channel).astype(np.int64),
     )
 
 

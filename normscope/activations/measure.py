@@ -1,6 +1,7 @@
 """module + tokens -> Statistics: real weights, one forward pass a batch, only moments are kept."""
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 
 import torch
@@ -10,7 +11,7 @@ from normscope.activations.chunks import Reporting
 from normscope.activations.findings import find_in_statistics
 from normscope.activations.measurement import Measurement
 from normscope.activations.plan import Plan, plan_measurement
-from normscope.activations.probes import probing
+from normscope.activations.probes import Probes, probing
 from normscope.activations.select import select_norms
 from normscope.activations.streams import Inputs
 from normscope.activations.subject import Subject
@@ -46,17 +47,21 @@ def measure_batches(
     """
     run: Measurement | None = None
     verifier: Verifier | None = None
-    for batch in batches:
-        if run is None:
-            run = Measurement(
-                module=module,
-                plan=select_norms(planned(module, batch), norms),
-                subject=subject,
-                tokens=TokenList(label=label, exclude_special=exclude_special),
-                reporting=reporting or Reporting(),
-            )
-            verifier = verifier_of(run.plan, module) if verify else None
-        _measure(run, batch, verifier)
+    with ExitStack() as attached:
+        for batch in batches:
+            if run is None:
+                run = Measurement(
+                    module=module,
+                    plan=select_norms(planned(module, batch), norms),
+                    subject=subject,
+                    tokens=TokenList(label=label, exclude_special=exclude_special),
+                    reporting=reporting or Reporting(),
+                )
+                verifier = verifier_of(run.plan, module) if verify else None
+                probes = attached.enter_context(
+                    probing(module, run.plan.readings, witness=verifier)
+                )
+            _measure(run, batch, probes, verifier)
     if run is None:
         raise UsageError("there is no input to measure", "give --input TEXT")
     run.finish()
@@ -66,16 +71,12 @@ def measure_batches(
     return replace(statistics, findings=find_in_statistics(statistics, thresholds), pattern=norms)
 
 
-def _measure(run: Measurement, inputs: Inputs, verifier: Verifier | None) -> None:
+def _measure(run: Measurement, inputs: Inputs, probes: Probes, verifier: Verifier | None) -> None:
     """Run one forward pass and take what the probes read."""
     if verifier is not None:
         verifier.begin()
-    with (
-        evaluating(run.module),
-        torch.no_grad(),
-        running_eagerly(),
-        probing(run.module, run.plan.readings, verifier) as readings,
-    ):
+    readings = probes.begin()
+    with evaluating(run.module), torch.no_grad(), running_eagerly():
         _forward(run.module, inputs)
     run.take(readings, inputs)
 

@@ -42,7 +42,7 @@ class NormEntries:
     def add(self, readings: Readings, tokens: CountedTokens | None) -> None:
         """Take what one forward pass has read; `tokens` are those of this norm's stream."""
         for point, index in zip(self._points, (self._plan.before, self._plan.after), strict=True):
-            reduced = readings.reduced.get(index) if index is not None else None
+            reduced = readings.reduced(index) if index is not None else None
             if reduced is None:
                 self._problem = _unread(index)
                 continue

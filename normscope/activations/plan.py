@@ -35,6 +35,11 @@ class Reading:
     late: bool = False
     """What goes into a module may be read when it has run: nothing in it can change the value."""
 
+    @property
+    def is_by_features(self) -> bool:
+        """Whether the rows are those of the last axis, as the value lies there."""
+        return self.axes == (-1,) and not self.groups
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormPlan:

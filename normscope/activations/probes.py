@@ -5,7 +5,7 @@ inside it. Inside the module that runs a functional or written-out norm, a dispa
 operations by the same rule as the tracer, those of child modules apart.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.hooks import RemovableHandle
 
+from normscope.activations.compiled import measure_rows
 from normscope.activations.plan import Reading
 from normscope.activations.reduce import (
     ReducedRows,
@@ -23,7 +24,7 @@ from normscope.activations.reduce import (
     reduce_rows,
     rows_of,
 )
-from normscope.activations.shelf import Shelf
+from normscope.activations.shelf import Room, Shelf
 from normscope.activations.taps import ModuleTap, OperationTap, Side
 from normscope.tracing.modules import tensors_in
 from normscope.tracing.schema import schema_of
@@ -36,53 +37,113 @@ class Witness(Protocol):
         """Take the value of one reading; it may be overwritten afterwards."""
 
 
+_MASSIVE = 100.0
+"""Only beside larger values is it asked what an ordinary one is (NS401)."""
+
+
 @dataclass(slots=True)
 class Readings:
     """What the probes have read in one forward pass, by the index of the reading."""
 
     wanted: Sequence[Reading]
-    reduced: dict[int, ReducedRows] = field(default_factory=dict)
+    shelf: Shelf = field(default_factory=Shelf)
+    """Holds what is read until the next pass."""
+    witness: Witness | None = None
+    """Sees every value that is read."""
     magnitudes: dict[int, torch.Tensor] = field(default_factory=dict)
     reducing: bool = False
     """True while the operations that run are this program's own."""
-    shelf: Shelf = field(default_factory=Shelf)
-    witness: Witness | None = None
-    """Sees every value that is read."""
+    _as_it_lies: frozenset[int] = field(init=False)
+    """Readings whose rows are those of the last axis."""
+    _directly: dict[int, tuple[int, float, torch.Size]] = field(default_factory=dict)
+    _reduced: dict[int, ReducedRows] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found = (n for n, reading in enumerate(self.wanted) if reading.is_by_features)
+        self._as_it_lies = frozenset(() if self.witness is not None else found)
 
     def take(self, index: int, value: torch.Tensor) -> None:
         """Reduce one value to its moments; nothing else of it is kept."""
-        if value.numel() == 0 or not value.is_floating_point():
-            return
+        found = measure_rows(value, self.shelf) if index in self._as_it_lies else None
+        if found is None:
+            self._with_torch(self._reduce, index, value)
+        else:
+            self._directly[index] = (*found, value.shape)
+            if found[1] > _MASSIVE:
+                self._with_torch(self._ask_magnitude, index, value)
+
+    def reduced(self, index: int) -> ReducedRows | None:
+        """Return the moments of one value; None where it was not there."""
+        if index in self._directly:
+            address, largest, shape = self._directly[index]
+            room = Room(self.shelf, address, shape[:-1].numel())
+            return ReducedRows(room, largest, shape)
+        return self._reduced.get(index)
+
+    def _with_torch(self, function: Callable[[int, torch.Tensor], None], *given: Any) -> None:
+        """Run operations of torch that are none of the model's."""
         self.reducing = True
         try:
-            self._reduce(index, value)
+            function(*given)
         finally:
             self.reducing = False
 
     def _reduce(self, index: int, value: torch.Tensor) -> None:
-        reading = self.wanted[index]
+        if value.numel() == 0 or not value.is_floating_point():
+            return
         if self.witness is not None:
             self.witness.see(index, value)
-        rows = rows_of(value, reading.axes, reading.groups)
-        found = self.reduced[index] = reduce_rows(rows)
-        magnitude = median_magnitude(rows, found)
-        if magnitude is not None:
-            self.magnitudes[index] = magnitude
-        found.move_to(self.shelf)
+        reading = self.wanted[index]
+        found = reduce_rows(rows_of(value, reading.axes, reading.groups), self.shelf)
+        self._reduced[index] = found
+        if found.largest > _MASSIVE:
+            self._ask_magnitude(index, value)
+
+    def _ask_magnitude(self, index: int, value: torch.Tensor) -> None:
+        self.magnitudes[index] = median_magnitude(value)
+
+    def clear(self) -> None:
+        """Forget everything, for the next forward pass."""
+        self._directly.clear()
+        self._reduced.clear()
+        self.magnitudes.clear()
+        self.shelf.clear()
+
+
+@dataclass(slots=True)
+class Probes:
+    """What is attached to a module, for any number of forward passes."""
+
+    readings: Readings
+    modules: Sequence["_ModuleProbe"]
+    operations: "_OperationProbe"
+
+    def begin(self) -> Readings:
+        """Begin a forward pass; what the one before it read is overwritten."""
+        for probe in self.modules:
+            probe.runs = 0
+        self.operations.begin()
+        self.readings.clear()
+        return self.readings
 
 
 @contextmanager
 def probing(
-    root: nn.Module, wanted: Sequence[Reading], witness: Witness | None = None
-) -> Iterator[Readings]:
-    """Attach the probes for one forward pass of `root`; they are removed even after an error."""
-    readings = Readings(wanted, witness=witness)
-    handles: list[RemovableHandle] = []
+    root: nn.Module,
+    wanted: Sequence[Reading],
+    *,
+    witness: Witness | None = None,
+    shelf: Shelf | None = None,
+) -> Iterator[Probes]:
+    """Attach the probes to `root`; they are removed even after an error."""
+    readings = Readings(wanted, witness=witness, shelf=shelf or Shelf())
+    modules = _module_probes(readings)
     operations = _OperationProbe(readings)
+    handles: list[RemovableHandle] = []
     try:
-        handles += _hook_modules(root, readings)
+        handles += _hook_modules(root, modules)
         handles += operations.attach(root)
-        yield readings
+        yield Probes(readings, tuple(modules.values()), operations)
     finally:
         for handle in handles:
             handle.remove()
@@ -92,7 +153,7 @@ def probing(
 # Values that go into a module or come out of it.
 
 
-def _hook_modules(root: nn.Module, readings: Readings) -> Iterator[RemovableHandle]:
+def _module_probes(readings: Readings) -> dict[str, "_ModuleProbe"]:
     probes: dict[str, _ModuleProbe] = {}
     for index, reading in enumerate(readings.wanted):
         tap = reading.tap
@@ -101,10 +162,21 @@ def _hook_modules(root: nn.Module, readings: Readings) -> Iterator[RemovableHand
             sides = probe.into if tap.side is Side.INTO else probe.out_of
             sides.setdefault(tap.number, []).append((tap.position, index))
             probe.late |= reading.late
+    for probe in probes.values():
+        probe.settle()
+    return probes
+
+
+def _hook_modules(
+    root: nn.Module, probes: Mapping[str, "_ModuleProbe"]
+) -> Iterator[RemovableHandle]:
     for path, probe in probes.items():
         module = root.get_submodule(path)
+        if probe.late:
+            yield module.register_forward_hook(probe.pass_by, with_kwargs=True)
+            continue
         yield module.register_forward_pre_hook(probe.enter, with_kwargs=True)
-        if probe.out_of or probe.late:
+        if probe.out_of:
             yield module.register_forward_hook(probe.leave)
 
 
@@ -122,37 +194,48 @@ class _ModuleProbe:
 
     Then both values are read at once: the first to be read after other work takes twice as long.
     """
-    waiting: list[tuple[int, torch.Tensor]] = field(default_factory=list)
+    usual: tuple[int, int] | None = None
+    """The readings of what goes into the first run and of what comes out of it, where that is all.
+
+    Then the hook takes the fewest steps: see `compiled`.
+    """
+
+    def settle(self) -> None:
+        """Tell whether the wanted is the usual."""
+        if self.into.keys() == self.out_of.keys() == {0}:
+            wanted = [*self.into[0], *self.out_of[0]]
+            if [position for position, _ in wanted] == [0, 0]:
+                self.usual = (wanted[0][1], wanted[1][1])
 
     def enter(self, _module: nn.Module, args: Any, kwargs: Any) -> None:
-        found = list(self._wanted(self.into, (args, kwargs)))
+        """Begin a run."""
+        self._take(self.into.get(self.runs), (args, kwargs))
         self.runs += 1
-        if self.late:
-            self.waiting = found
-        else:
-            self._take(found)
 
     def leave(self, _module: nn.Module, _args: Any, output: Any) -> None:
-        self.runs -= 1
-        found = list(self._wanted(self.out_of, output))
-        self.runs += 1
-        self._take([*self.waiting, *found])
-        self.waiting.clear()
+        """End the run that began last."""
+        self._take(self.out_of.get(self.runs - 1), output)
 
-    def _wanted(
-        self, wanted: Mapping[int, list[tuple[int, int]]], values: Any
-    ) -> Iterator[tuple[int, torch.Tensor]]:
-        places = wanted.get(self.runs)
+    def pass_by(self, _module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        """See a whole run when it is over."""
+        run = self.runs
+        self.runs = run + 1
+        usual = self.usual if run == 0 and args and type(output) is torch.Tensor else None
+        if usual is not None and type(args[0]) is torch.Tensor:
+            before, after = usual
+            self.readings.take(before, args[0])
+            self.readings.take(after, output)
+        else:
+            self._take(self.into.get(run), (args, kwargs))
+            self._take(self.out_of.get(run), output)
+
+    def _take(self, places: Sequence[tuple[int, int]] | None, values: Any) -> None:
         if places is None:
             return
-        tensors = list(tensors_in(values))
+        tensors = (values,) if isinstance(values, torch.Tensor) else tuple(tensors_in(values))
         for position, index in places:
             if position < len(tensors):
-                yield index, tensors[position]
-
-    def _take(self, found: Sequence[tuple[int, torch.Tensor]]) -> None:
-        for index, value in found:
-            self.readings.take(index, value)
+                self.readings.take(index, tensors[position])
 
 
 # Values inside a module's forward.
@@ -191,6 +274,11 @@ class _OperationProbe(TorchDispatchMode):
             # First, as the tracer's: what a hook of the user's computes is counted to the module.
             yield module.register_forward_pre_hook(self._entering(path), prepend=True)
             yield module.register_forward_hook(self._leaving, always_call=True)
+
+    def begin(self) -> None:
+        """Begin to count."""
+        self._counts.clear()
+        self.close()
 
     def close(self) -> None:
         """Leave the mode where a run ended without its hook."""

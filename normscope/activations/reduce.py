@@ -1,27 +1,26 @@
-"""Activation -> mean, variance and peak of each of its rows, in few passes over memory.
+"""Activation -> mean, variance and peak of each of its rows.
 
-What needs the activation runs inside the hook, in as few operations as possible; what follows from
-one number a row waits until the forward pass is over.
+What needs the activation runs inside the hook; what follows from one number a row waits until the
+forward pass is over.
 """
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 
 import torch
 
-from normscope.activations.passes import BlockPeak, KeyPeak, take_passes
-from normscope.activations.shelf import Shelf
-from normscope.activations.sums import Exact, Sums, checked_sums, exact_moments
-from normscope.activations.wide import Peak, take_moments, take_peak
+from normscope.activations.compiled import measure_rows
+from normscope.activations.shelf import Room, Shelf
+from normscope.activations.torch_moments import (
+    TensorMoments,
+    measure_on_accelerator,
+    measure_on_cpu,
+)
 
 _CACHED = 1 << 19
 """Values that are read several times before the next ones."""
-_LONGEST_ROW = 1 << 14
-"""Up to this length a float32 sum of squares errs by less than 1e-6; longer rows take float64."""
 
-_MASSIVE = 100.0
-"""Only beside larger values is it asked what an ordinary one is (NS401)."""
-_SAMPLE = 1 << 16
+_SAMPLE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,51 +36,28 @@ class RowMoments:
     """How many values a row has."""
 
 
-@dataclass(slots=True)
-class ReducedPart:
-    """What the passes over some rows left, still to be put together."""
-
-    spread: Sums | Exact
-    peak: BlockPeak | KeyPeak | Peak
-
-    def exceeds(self, limit: float) -> bool:
-        """Tell whether a value is over `limit`."""
-        if self.spread.largest <= limit:
-            return False
-        return float(self.peak.value_and_place()[0].amax()) > limit
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ReducedRows:
-    """What the passes over an activation left, part by part."""
+    """What was taken of an activation, still to be put into shape."""
 
-    parts: tuple[ReducedPart, ...]
-    lead: torch.Size
-    length: int
+    found: Room | TensorMoments
+    """On a shelf, or on the accelerator that holds the activation."""
+    largest: float
+    """The largest peak; infinity where asking would wait for a device."""
+    shape: torch.Size
+    """[..., features], of the rows."""
 
     def moments(self) -> RowMoments:
         """Return the moments, in the shape of the axes that were not reduced."""
-        spreads = [part.spread.mean_and_variance(self.length) for part in self.parts]
-        peaks = [part.peak.value_and_place() for part in self.parts]
-        mean, variance = (self._joined(values) for values in zip(*spreads, strict=True))
-        peak, place = (self._joined(values) for values in zip(*peaks, strict=True))
-        return RowMoments(
-            mean=mean, variance=variance, peak=peak, channel=place, length=self.length
-        )
+        *lead, length = self.shape
+        mean, variance, peak, channel = (column.reshape(lead) for column in self._columns())
+        return RowMoments(mean=mean, variance=variance, peak=peak, channel=channel, length=length)
 
-    def _joined(self, values: Sequence[torch.Tensor]) -> torch.Tensor:
-        return (values[0] if len(values) == 1 else torch.cat(list(values))).reshape(self.lead)
-
-    def move_to(self, shelf: Shelf) -> None:
-        """Hold on to no memory but the shelf's; what an accelerator holds stays there."""
-        for part in self.parts:
-            if not isinstance(part.peak, Peak):
-                part.spread.move_to(shelf)
-                part.peak.move_to(shelf)
-
-    def exceeds(self, limit: float) -> bool:
-        """Tell whether a value is over `limit`."""
-        return any(part.exceeds(limit) for part in self.parts)
+    def _columns(self) -> tuple[torch.Tensor, ...]:
+        found = self.found
+        if isinstance(found, Room):
+            return tuple(torch.from_numpy(column) for column in found.columns())
+        return found.mean, found.variance, found.peak, found.place
 
 
 def rows_of(value: torch.Tensor, axes: tuple[int, ...], groups: int | None) -> torch.Tensor:
@@ -103,40 +79,37 @@ def rows_of(value: torch.Tensor, axes: tuple[int, ...], groups: int | None) -> t
     return value if len(positive) == 1 else value.flatten(-len(positive))
 
 
-def reduce_rows(rows: torch.Tensor) -> ReducedRows:
-    """Reduce each row of [..., features]; half precision is upcast first."""
-    lead, length = rows.shape[:-1], rows.shape[-1]
-    rows = rows.detach().reshape(-1, length)
+def reduce_rows(rows: torch.Tensor, shelf: Shelf) -> ReducedRows:
+    """Reduce each row of [..., features], in float32 at least; what is found lies on `shelf`."""
+    length = rows.shape[-1]
     if not rows.is_cpu:
-        return ReducedRows((_on_accelerator(rows),), lead, length)
-    if rows.numel() <= _CACHED:
-        return ReducedRows((_on_cpu(rows),), lead, length)
-    # In parts of one size: a small rest would cost as many operations again.
-    count = round(rows.numel() / _CACHED)
-    return ReducedRows(tuple(_on_cpu(part) for part in rows.chunk(count)), lead, length)
+        found = measure_on_accelerator(rows.detach().reshape(-1, length))
+        return ReducedRows(found, math.inf, rows.shape)
+    address, largest = measure_rows(rows.detach().contiguous(), shelf) or _in_torch(rows, shelf)
+    return ReducedRows(Room(shelf, address, rows.numel() // length), largest, rows.shape)
 
 
-def _on_cpu(rows: torch.Tensor) -> ReducedPart:
-    rows = rows.contiguous()  # a part of an activation that was turned around
-    passes = take_passes(rows)
-    if rows.shape[-1] > _LONGEST_ROW:
-        return ReducedPart(exact_moments(rows), passes.peak)
-    return ReducedPart(checked_sums(rows, passes.total, passes.norm), passes.peak)
+def _in_torch(rows: torch.Tensor, shelf: Shelf) -> tuple[int, float]:
+    """Measure part by part, each in the cache."""
+    rows = rows.detach().reshape(-1, rows.shape[-1])
+    room = Room(shelf, shelf.take(rows.shape[0]), rows.shape[0])
+    words = torch.from_numpy(room.words()).view(4, -1)
+    step = max(1, _CACHED // rows.shape[-1])
+    for start in range(0, rows.shape[0], step):
+        part = slice(start, start + step)
+        found = measure_on_cpu(rows[part])
+        words[0, part], words[1, part], words[2, part] = found.mean, found.variance, found.peak
+        words[3].view(torch.int64)[part] = found.place
+    return room.address, float(words[2].amax())
 
 
-def _on_accelerator(rows: torch.Tensor) -> ReducedPart:
-    wide = rows if rows.dtype is torch.float64 else rows.float()
-    return ReducedPart(take_moments(wide), take_peak(wide))
+def median_magnitude(value: torch.Tensor) -> torch.Tensor:
+    """Return the median absolute value of [..., features].
 
-
-def median_magnitude(rows: torch.Tensor, reduced: ReducedRows) -> torch.Tensor | None:
-    """Return the median absolute value of [..., features] where a peak is massive, else None.
-
-    Taken of an even sample of the values where there are many. On an accelerator it is always
-    taken: asking for the peak would wait for the device.
+    Where there are many, it is that of a sample in which every feature has its share.
     """
-    if rows.is_cpu and not reduced.exceeds(_MASSIVE):
-        return None
-    values = rows.detach().reshape(-1)
-    sample = values[:: max(1, values.numel() // _SAMPLE)]
-    return sample.abs().float().median()
+    values = value.detach().reshape(-1)
+    step = max(1, values.numel() // _SAMPLE)
+    while math.gcd(step, value.shape[-1]) > 1:
+        step += 1
+    return values[::step].abs().float().median()

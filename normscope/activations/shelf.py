@@ -1,56 +1,72 @@
-"""Small arrays -> the same in a few large pieces of memory, until a forward pass is over.
+"""Room for the moments of rows, in a few large pieces of memory, until a forward pass is over.
 
-Left where they were allocated, between the large temporary values of a model, they would keep the
-allocator from using that memory again: a fifth of the peak of BERT. So would the few bytes that
-NumPy allocates for the shape of each array, so that arrays are made again when they are read.
+Left where they were allocated, between the large temporary values of a model, small arrays would
+keep the allocator from using that memory again: a fifth of the peak of BERT. So would the few bytes
+that NumPy allocates for the shape of each array, so that arrays are made when they are read.
 """
 
+import ctypes
 import mmap
 from dataclasses import dataclass, field
 
 import numpy as np
 
+_WORD = 8
 _PIECE = 1 << 20
-_ALIGNED = 64
+"""Bytes of a usual piece."""
 
 
-def _new_piece(size: int) -> np.ndarray:
-    """Take memory from the system itself: the allocator would put it between a model's values."""
-    return np.frombuffer(mmap.mmap(-1, size), np.uint8)
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where the moments of some rows lie: mean, variance, peak, and the place of the peak."""
 
+    shelf: "Shelf"
+    address: int
+    rows: int
 
-@dataclass(slots=True)
-class Shelved:
-    """Where an array lies on a shelf."""
+    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return a copy of the four columns, [rows] each: three of float64, one of int64."""
+        mean, variance, peak, place = self.words().reshape(4, self.rows).copy()
+        return mean, variance, peak, place.view(np.int64)
 
-    piece: np.ndarray
-    start: int
-    nbytes: int
-    dtype: np.dtype
-    shape: tuple[int, ...]
+    def words(self) -> np.ndarray:
+        """Return the columns, one after the other, as they lie there."""
+        pointer = ctypes.cast(self.address, ctypes.POINTER(ctypes.c_double))
+        return np.ctypeslib.as_array(pointer, (4 * self.rows,))
 
 
 @dataclass(slots=True)
 class Shelf:
-    """Memory for what one forward pass leaves."""
+    """Memory for what one forward pass leaves; the next one gets the same."""
 
-    _piece: np.ndarray = field(default_factory=lambda: _new_piece(_PIECE))
-    _used: int = 0
+    _pieces: list[mmap.mmap] = field(default_factory=list)
+    _opened: int = 0
+    """How many of the pieces are in use."""
+    _next: int = 0
+    """Address of what is free in the last of them, up to `_end`."""
+    _end: int = 0
 
-    def keep(self, value: np.ndarray | Shelved) -> Shelved:
-        """Copy an array to where it holds on to nothing else."""
-        array = unshelved(value)
-        if self._used + array.nbytes > len(self._piece):
-            self._piece, self._used = _new_piece(max(_PIECE, array.nbytes)), 0
-        kept = Shelved(self._piece, self._used, array.nbytes, array.dtype, array.shape)
-        unshelved(kept)[...] = array
-        self._used = -(-(self._used + array.nbytes) // _ALIGNED) * _ALIGNED
-        return kept
+    def take(self, rows: int) -> int:
+        """Return the address of four columns of so many numbers of 64 bits."""
+        address = self._next
+        self._next = address + 4 * _WORD * rows
+        return address if self._next <= self._end else self._take_elsewhere(rows)
+
+    def _take_elsewhere(self, rows: int) -> int:
+        while self._next > self._end:
+            if self._opened == len(self._pieces):
+                self._pieces.append(_new_piece(max(_PIECE, 4 * _WORD * rows)))
+            piece = self._pieces[self._opened]
+            self._opened += 1
+            address = ctypes.addressof(ctypes.c_char.from_buffer(piece))
+            self._next, self._end = address + 4 * _WORD * rows, address + len(piece)
+        return address
+
+    def clear(self) -> None:
+        """Give the memory of every room to others."""
+        self._opened = self._next = self._end = 0
 
 
-def unshelved(value: np.ndarray | Shelved) -> np.ndarray:
-    """Return an array, wherever it lies."""
-    if isinstance(value, np.ndarray):
-        return value
-    kept = value.piece[value.start : value.start + value.nbytes]
-    return kept.view(value.dtype).reshape(value.shape)
+def _new_piece(size: int) -> mmap.mmap:
+    """Take memory from the system itself: the allocator would put it between a model's values."""
+    return mmap.mmap(-1, size)

@@ -17,6 +17,7 @@ from normscope.activations.plan import Reading
 from normscope.activations.probes import probing
 from normscope.activations.rehearsal import rehearse
 from normscope.activations.select import select_norms
+from normscope.activations.shelf import Shelf
 from normscope.activations.streams import Inputs
 from normscope.activations.subject import subject_of, unwrapped
 from normscope.activations.texts import labeller
@@ -75,6 +76,7 @@ class Watch:
         self._missed = 0
         self._failure: Exception | None = None
         self._open = False
+        self._shelf = Shelf()
         self._active = ExitStack()
 
     def __enter__(self) -> Self:
@@ -132,7 +134,8 @@ class Watch:
             return
         self._open = True
         try:
-            with probing(self._module, wanted) as readings:
+            with probing(self._module, wanted, shelf=self._shelf) as probes:
+                readings = probes.begin()
                 yield
         finally:
             self._open = False

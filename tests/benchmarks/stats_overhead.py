@@ -47,7 +47,7 @@ class Subject:
 
     def measured(self) -> object:
         """Run one forward pass under the probes."""
-        with probing(self.model, self.plan.readings):
+        with probing(self.model, self.plan.readings, shelf=self.shelf):
             return self.plain()
 
 

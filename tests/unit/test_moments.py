@@ -3,27 +3,44 @@
 import functools
 import math
 import random
+from collections.abc import Callable
 
 import pytest
 import torch
 
-from normscope.activations import reduce
+from normscope.activations import compiled, reduce
 from normscope.activations.moments import Accumulated, merge_moments
-from normscope.activations.reduce import RowMoments, median_magnitude, reduce_rows, rows_of
+from normscope.activations.plan import Reading
+from normscope.activations.probes import Readings
+from normscope.activations.reduce import RowMoments, reduce_rows, rows_of
+from normscope.activations.shelf import Shelf
+from normscope.activations.taps import ModuleTap, Side
+from normscope.activations.torch_moments import measure_on_accelerator
+
+WAYS = ["in torch", "in parts", "accelerator", *["compiled"] * compiled.was_compiled()]
 
 
-@pytest.fixture(params=["whole", "in parts", "accelerator"])
+@pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Many values are reduced part by part, and an accelerator has operations of its own."""
+    """A compiled program does it, where there is one; an accelerator has operations of its own."""
+    if request.param != "compiled":
+        monkeypatch.setattr(compiled, "_PROGRAM", None)
     if request.param == "in parts":
         monkeypatch.setattr(reduce, "_CACHED", 64)
     if request.param == "accelerator":
-        monkeypatch.setattr(reduce, "_on_cpu", reduce._on_accelerator)
+        monkeypatch.setattr(reduce, "measure_on_cpu", measure_on_accelerator)
     return str(request.param)
 
 
+def on_a_cpu(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test in the ways of a CPU, which has float64."""
+    ways = [way for way in WAYS if way != "accelerator"]
+    used = pytest.mark.usefixtures("way")(test)
+    return pytest.mark.parametrize("way", ways, indirect=True)(used)
+
+
 def moments(value: torch.Tensor, axes: tuple[int, ...] = (-1,)) -> RowMoments:
-    return reduce_rows(rows_of(value, axes, None)).moments()
+    return reduce_rows(rows_of(value, axes, None), Shelf()).moments()
 
 
 def assert_exact(found: RowMoments, rows: torch.Tensor, tolerance: float = 1e-5) -> None:
@@ -89,6 +106,7 @@ def test_a_large_offset_does_not_cancel_the_variance() -> None:
     assert not torch.allclose((square - mean * mean).double(), shifted.double().var(-1), rtol=0.5)
 
 
+@on_a_cpu
 @pytest.mark.parametrize("scale", [1e25, 1e-25, 1e-40])
 def test_squares_out_of_range_are_taken_again(scale: float) -> None:
     torch.manual_seed(3)
@@ -123,6 +141,7 @@ def nan_first(dtype: torch.dtype) -> torch.Tensor:
     return rows
 
 
+@on_a_cpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_nan_is_greater_than_infinity_in_every_dtype(dtype: torch.dtype) -> None:
     found = moments(nan_first(dtype))
@@ -131,6 +150,7 @@ def test_nan_is_greater_than_infinity_in_every_dtype(dtype: torch.dtype) -> None
     assert found.channel.tolist() == [9, 4, 30]
 
 
+@on_a_cpu
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_ties_and_subnormals_of_half_precision_give_the_first_place(dtype: torch.dtype) -> None:
     tiny = torch.finfo(dtype).smallest_normal / 4
@@ -175,14 +195,32 @@ def test_groups_of_features_are_rows() -> None:
     assert torch.equal(rows_of(value, (-1,), 3), value.unflatten(-1, (3, 4)))
 
 
+def readings_of(count: int) -> Readings:
+    tap = ModuleTap(path="norm", number=0, side=Side.INTO, position=0)
+    return Readings([Reading(tap=tap, axes=(-1,), groups=None)] * count)
+
+
+@pytest.mark.usefixtures("way")
 def test_the_magnitude_is_asked_only_beside_massive_values() -> None:
     ordinary = torch.randn(30, 64)
     massive = ordinary.clone()
     massive[0, 0] = 500.0
-    assert median_magnitude(ordinary, reduce_rows(ordinary)) is None
-    found = median_magnitude(massive, reduce_rows(massive))
-    assert found is not None
-    assert float(found) == pytest.approx(float(massive.abs().median()), rel=1e-6)
+    readings = readings_of(2)
+    readings.take(0, ordinary)
+    readings.take(1, massive)
+    assert readings.magnitudes.keys() == {1}
+    expected = float(massive.abs().median())
+    assert float(readings.magnitudes[1]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_every_feature_has_its_share_in_the_sample_of_a_magnitude() -> None:
+    """An even step that divides the row would see some features alone."""
+    value = torch.ones(512, 768)
+    value[:, ::3] = 3.0
+    value[:, 0] = 200.0
+    readings = readings_of(1)
+    readings.take(0, value)
+    assert float(readings.magnitudes[0]) == float(value.median()) == 1.0
 
 
 # Merging.
@@ -215,9 +253,11 @@ def test_merged_moments_are_those_of_the_whole_in_any_order(offset: float) -> No
 
 def test_an_accelerator_is_asked_nothing() -> None:
     """What a tensor on `meta` cannot answer, one on a device answers only after waiting for it."""
-    rows = torch.empty(5, 7, 64, device="meta", dtype=torch.float16)
-    reduced = reduce_rows(rows)
-    assert median_magnitude(rows, reduced) is not None
+    readings = readings_of(1)
+    readings.take(0, torch.empty(5, 7, 64, device="meta", dtype=torch.float16))
+    assert readings.magnitudes.keys() == {0}
+    reduced = readings.reduced(0)
+    assert reduced is not None
     assert reduced.moments().variance.shape == (5, 7)
 
 

@@ -1,0 +1,195 @@
+/* Rows of an activation -> mean, variance, and the largest magnitude with its place, of each row.
+ *
+ * A row is read once, in float32, while the one after it is fetched. Where its mean outweighs its
+ * variance, or its squares leave float32's range, it is read again in float64. No library is
+ * linked: the threads are those of the OpenMP that torch has loaded, and they share the rows as in
+ * torch's own operations, so that each finds in its cache what it computed.
+ */
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__)
+#define FOR_EVERY_PROCESSOR \
+    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FOR_EVERY_PROCESSOR
+#endif
+#define INLINED static inline __attribute__((always_inline))
+
+enum {
+    LANES = 32,             /* columns that are taken side by side; vectors of any width fit in */
+    EXACT_LANES = 8,        /* the same in float64 */
+    BLOCK = 2048,           /* values that are added in float32 before a float64 takes them over */
+    GRAIN = 1 << 15,        /* values from which on it pays to wake a thread, as in torch */
+    LINE = 64,              /* bytes that memory gives at once */
+    MAGNITUDE = 0x7fffffff, /* the bits of a float32 without its sign have the order of its size */
+    INFINITE = 0x7f800000,
+    OVER_FLOAT16 = 0x47800000, /* 65536 */
+};
+
+/* Means of squares of which float32 lost nothing, and the share of the variance in one from which
+ * on five digits are left when the squared mean is taken away. */
+static const double LEAST_SQUARE = 1e-27, MOST_SQUARE = 1e33, LEAST_SHARE = 0.25;
+
+enum stored { FLOAT32, BFLOAT16, FLOAT16 };
+
+struct moments {
+    double mean;
+    double variance;
+    int64_t place; /* the first that has the peak */
+    int32_t bits;  /* those of the peak: comparable where it is NaN */
+};
+
+INLINED int32_t bits_of(float value) {
+    int32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+INLINED float float_of(int32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The exponent moves up by 112 = 127 - 15, that of subnormals too; all ones stay all ones. */
+INLINED float from_float16(uint16_t half) {
+    int32_t bits = bits_of(float_of((half & 0x7fff) << 13) * 0x1p112f);
+    bits |= -(bits >= OVER_FLOAT16) & INFINITE;
+    return float_of(bits | (int32_t)((uint32_t)(half & 0x8000) << 16));
+}
+
+INLINED float at(const void *row, enum stored stored, int64_t place) {
+    if (stored == FLOAT32)
+        return ((const float *)row)[place];
+    uint16_t half = ((const uint16_t *)row)[place];
+    return stored == FLOAT16 ? from_float16(half) : float_of((int32_t)((uint32_t)half << 16));
+}
+
+INLINED double sum_of(const float lanes[LANES]) {
+    double sums[8] = {0};
+    for (int lane = 0; lane < LANES; lane += 8)
+        for (int part = 0; part < 8; part++)
+            sums[part] += lanes[lane + part];
+    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
+           ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+/* What one pass over a row gathers; a lane is every 32nd value. */
+struct lanes {
+    float sums[LANES];
+    float squares[LANES];
+    int32_t most[LANES];
+    int32_t where[LANES]; /* place of the lane's first value in the step that had the most */
+};
+
+INLINED void take_value(struct lanes *lanes, int lane, float value, int64_t step) {
+    int32_t magnitude = bits_of(value) & MAGNITUDE;
+    int larger = magnitude > lanes->most[lane];
+    lanes->sums[lane] += value;
+    lanes->squares[lane] += value * value;
+    lanes->most[lane] = larger ? magnitude : lanes->most[lane];
+    lanes->where[lane] = larger ? (int32_t)step : lanes->where[lane];
+}
+
+INLINED void take_peak(const struct lanes *lanes, struct moments *found) {
+    found->bits = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        found->bits = lanes->most[lane] > found->bits ? lanes->most[lane] : found->bits;
+    int32_t place = INT32_MAX;
+    for (int lane = 0; lane < LANES; lane++) {
+        int32_t here = lanes->most[lane] == found->bits ? lanes->where[lane] + lane : INT32_MAX;
+        place = here < place ? here : place;
+    }
+    found->place = place;
+}
+
+/* In float64 throughout. */
+INLINED void take_exactly(const void *row, enum stored stored, int64_t length,
+                          struct moments *found) {
+    double sums[EXACT_LANES] = {0}, squares[EXACT_LANES] = {0}, sum = 0, square_sum = 0;
+    for (int64_t place = 0; place < length; place++)
+        sums[place % EXACT_LANES] += at(row, stored, place);
+    for (int lane = 0; lane < EXACT_LANES; lane++)
+        sum += sums[lane];
+    found->mean = sum / (double)length;
+    for (int64_t place = 0; place < length; place++) {
+        double left = at(row, stored, place) - found->mean;
+        squares[place % EXACT_LANES] += left * left;
+    }
+    for (int lane = 0; lane < EXACT_LANES; lane++)
+        square_sum += squares[lane];
+    found->variance = square_sum / (double)length;
+}
+
+INLINED struct moments measured(const void *row, enum stored stored, int64_t length) {
+    const int64_t size = stored == FLOAT32 ? sizeof(float) : sizeof(uint16_t);
+    const char *next = (const char *)row + length * size;
+    struct lanes lanes = {0};
+    double sum = 0, squares = 0;
+    for (int64_t place = 0; place < length;) {
+        int64_t end = place + BLOCK < length ? place + BLOCK : length;
+        for (; place + LANES <= end; place += LANES) {
+            for (int64_t byte = 0; byte < LANES * size; byte += LINE)
+                __builtin_prefetch(next + place * size + byte);
+            for (int lane = 0; lane < LANES; lane++)
+                take_value(&lanes, lane, at(row, stored, place + lane), place);
+        }
+        for (int lane = 0; place + lane < end; lane++)
+            take_value(&lanes, lane, at(row, stored, place + lane), place);
+        place = end;
+        sum += sum_of(lanes.sums);
+        squares += sum_of(lanes.squares);
+        memset(lanes.sums, 0, sizeof lanes.sums);
+        memset(lanes.squares, 0, sizeof lanes.squares);
+    }
+    struct moments found;
+    take_peak(&lanes, &found);
+    double square = squares / (double)length;
+    found.mean = sum / (double)length;
+    found.variance = square - found.mean * found.mean;
+    int safe = square > LEAST_SQUARE && square < MOST_SQUARE &&
+               found.variance > LEAST_SHARE * square;
+    if (!safe) /* nor is NaN */
+        take_exactly(row, stored, length, &found);
+    return found;
+}
+
+FOR_EVERY_PROCESSOR static struct moments of_float32(const void *row, int64_t length) {
+    return measured(row, FLOAT32, length);
+}
+
+FOR_EVERY_PROCESSOR static struct moments of_bfloat16(const void *row, int64_t length) {
+    return measured(row, BFLOAT16, length);
+}
+
+FOR_EVERY_PROCESSOR static struct moments of_float16(const void *row, int64_t length) {
+    return measured(row, FLOAT16, length);
+}
+
+/* Measure `count` rows of `length` values, at most 2^31 - 1, one after the other in memory.
+ *
+ * `columns` has room for the means, the variances, the peaks and the places of the rows: four times
+ * `count` numbers of 64 bits, the last integers. Returns the largest peak; NaN is above infinity.
+ */
+double normscope_measure_rows(const char *values, int32_t stored, int64_t count, int64_t length,
+                              double *columns) {
+    double *mean = columns, *variance = mean + count, *peak = variance + count;
+    int64_t *place = (int64_t *)(peak + count);
+    int64_t size = length * (stored == FLOAT32 ? sizeof(float) : sizeof(uint16_t));
+    int32_t largest = 0;
+#pragma omp parallel for schedule(static) reduction(max : largest) if (count * length > GRAIN)
+    for (int64_t index = 0; index < count; index++) {
+        const void *row = values + index * size;
+        struct moments found = stored == FLOAT32    ? of_float32(row, length)
+                               : stored == BFLOAT16 ? of_bfloat16(row, length)
+                                                    : of_float16(row, length);
+        mean[index] = found.mean;
+        variance[index] = found.variance;
+        peak[index] = float_of(found.bits);
+        place[index] = found.place;
+        largest = found.bits > largest ? found.bits : largest;
+    }
+    return float_of(largest);
+}

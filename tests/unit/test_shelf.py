@@ -1,0 +1,36 @@
+"""Room for moments: apart from each other, the same in every pass, and copied when it is read."""
+
+import numpy as np
+
+from normscope.activations.shelf import Room, Shelf
+
+
+def filled(shelf: Shelf, rows: int, value: float) -> Room:
+    room = Room(shelf, shelf.take(rows), rows)
+    room.words()[:] = value
+    return room
+
+
+def test_rooms_of_any_size_lie_apart() -> None:
+    shelf = Shelf()
+    sizes = [1, 700, 40_000, 3, 100_000, 20_000, 20_000]
+    rooms = [filled(shelf, rows, value) for value, rows in enumerate(sizes)]
+    for value, (room, rows) in enumerate(zip(rooms, sizes, strict=True)):
+        assert np.array_equal(room.words(), np.full(4 * rows, value))
+
+
+def test_the_next_pass_gets_the_same_memory() -> None:
+    shelf = Shelf()
+    sizes = [10, 50_000, 10]
+    first = [shelf.take(rows) for rows in sizes]
+    shelf.clear()
+    assert [shelf.take(rows) for rows in sizes] == first
+
+
+def test_columns_stay_when_their_room_is_given_to_others() -> None:
+    shelf = Shelf()
+    mean, _, _, place = filled(shelf, 5, 2.0).columns()
+    shelf.clear()
+    filled(shelf, 5, 7.0)
+    assert mean.tolist() == [2.0] * 5
+    assert place.dtype == np.int64
