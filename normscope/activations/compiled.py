@@ -11,8 +11,10 @@ from pathlib import Path
 
 import torch
 
-from normscope.activations.shelf import Shelf
+from normscope.activations.shelf import BYTES_OF_A_ROW, Shelf
 
+_Program = Callable[[int, int | None, int, int, int, int], float]
+"""Addresses of one activation or two, data type, rows, features, address of the moments."""
 _STORED = {torch.float32: 0, torch.bfloat16: 1, torch.float16: 2}
 """Data types as the program numbers them."""
 _LONGEST = (1 << 31) - 1
@@ -24,20 +26,58 @@ _PLAIN = {torch.Tensor, torch.nn.Parameter}
 def measure_rows(rows: torch.Tensor, shelf: Shelf) -> tuple[int, float] | None:
     """Measure [..., features] on a CPU; None where there is no such program, or not for these.
 
-    Returns the address of the moments on the shelf, and the largest peak. All of it stands in one
-    function, and in few steps: see above.
+    Returns the address of the moments on the shelf, and the largest peak.
     """
-    stored = _STORED.get(rows.dtype)
-    if stored is None or _PROGRAM is None or type(rows) not in _PLAIN:
+    if _PROGRAM is None or not _lies_there(rows):
         return None
-    if not (rows.is_cpu and rows.is_contiguous()) or rows.is_neg():
-        return None
-    length, values = rows.shape[-1], rows.numel()
-    if not values or length > _LONGEST:
+    length = rows.shape[-1]
+    count = rows.numel() // length
+    address = shelf.take(count)
+    return address, _PROGRAM(rows.data_ptr(), None, _STORED[rows.dtype], count, length, address)
+
+
+def measure_pair(
+    one: torch.Tensor, other: torch.Tensor, shelf: Shelf
+) -> tuple[int, int, float] | None:
+    """Measure two activations of one shape and data type as `measure_rows` does each.
+
+    Returns the addresses of the moments of both, and the largest peak of both. It asks in one
+    function what `_lies_there` does, for the reason above.
+    """
+    shape, stored = one.shape, _STORED.get(one.dtype)
+    length, values = shape[-1], one.numel()
+    if (
+        stored is None
+        or _PROGRAM is None
+        or type(one) not in _PLAIN
+        or type(other) not in _PLAIN
+        or other.shape != shape
+        or other.dtype is not one.dtype
+        or not (one.is_cpu and one.is_contiguous() and other.is_cpu and other.is_contiguous())
+        or one.is_neg()
+        or other.is_neg()
+        or not values > 0
+        or length > _LONGEST
+    ):
         return None
     count = values // length
-    address = shelf.take(count)
-    return address, _PROGRAM(rows.data_ptr(), stored, count, length, address)
+    address = shelf.take(2 * count)
+    places = (one.data_ptr(), other.data_ptr())
+    largest = _PROGRAM(*places, stored, count, length, address)
+    return address, address + BYTES_OF_A_ROW * count, largest
+
+
+def _lies_there(rows: torch.Tensor) -> bool:
+    """Tell whether the values are in memory, row after row, in a type that the program knows."""
+    return (
+        type(rows) in _PLAIN
+        and rows.dtype in _STORED
+        and rows.is_cpu
+        and rows.is_contiguous()
+        and not rows.is_neg()
+        and rows.numel() > 0
+        and rows.shape[-1] <= _LONGEST
+    )
 
 
 def was_compiled() -> bool:
@@ -45,7 +85,7 @@ def was_compiled() -> bool:
     return _PROGRAM is not None
 
 
-def _compiled() -> Callable[[int, int, int, int, int], float] | None:
+def _compiled() -> _Program | None:
     try:
         library = ctypes.CDLL(str(Path(__file__).with_name("rows.so")))
     except OSError:
@@ -53,13 +93,14 @@ def _compiled() -> Callable[[int, int, int, int, int], float] | None:
     program = library.normscope_measure_rows
     program.argtypes = (
         ctypes.c_void_p,
+        ctypes.c_void_p,
         ctypes.c_int32,
         ctypes.c_int64,
         ctypes.c_int64,
         ctypes.c_void_p,
     )
     program.restype = ctypes.c_double
-    found: Callable[[int, int, int, int, int], float] = program
+    found: _Program = program
     return found
 
 

@@ -13,7 +13,7 @@ from normscope.activations.gather import Gathered
 from normscope.activations.norm_entries import NormEntries
 from normscope.activations.normalized import with_normalized, with_scaled
 from normscope.activations.plan import Plan
-from normscope.activations.probes import Readings
+from normscope.activations.readings import Readings
 from normscope.activations.streams import Inputs, token_streams
 from normscope.activations.subject import Subject, device_of
 from normscope.activations.tokens import TokenList

@@ -11,7 +11,7 @@ from normscope.activations.channels import number_channels
 from normscope.activations.chunks import NormRows
 from normscope.activations.collect import Entries, averaged, token_rows
 from normscope.activations.plan import NormPlan
-from normscope.activations.probes import Readings
+from normscope.activations.readings import Readings
 from normscope.activations.reduce import RowMoments
 from normscope.activations.tokens import CountedTokens
 from normscope.norms import Norm, NormKind

@@ -1,113 +1,24 @@
 """Readings + a running module -> the moments of each value, with hooks that are gone afterwards.
 
 Hooks are per module, never global: those keep torch's fused encoder path from hiding what runs
-inside it. Inside the module that runs a functional or written-out norm, a dispatch mode counts the
-operations by the same rule as the tracer, those of child modules apart.
+inside it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import nn
-from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.hooks import RemovableHandle
 
-from normscope.activations.compiled import measure_rows
+from normscope.activations.operation_probe import OperationProbe
 from normscope.activations.plan import Reading
-from normscope.activations.reduce import (
-    ReducedRows,
-    median_magnitude,
-    reduce_rows,
-    rows_of,
-)
-from normscope.activations.shelf import Room, Shelf
-from normscope.activations.taps import ModuleTap, OperationTap, Side
+from normscope.activations.readings import Readings, Witness
+from normscope.activations.shelf import Shelf
+from normscope.activations.taps import ModuleTap, Side
 from normscope.tracing.modules import tensors_in
-from normscope.tracing.schema import schema_of
-
-
-class Witness(Protocol):
-    """Something else that wants to see the values that are read."""
-
-    def see(self, index: int, value: torch.Tensor) -> None:
-        """Take the value of one reading; it may be overwritten afterwards."""
-
-
-_MASSIVE = 100.0
-"""Only beside larger values is it asked what an ordinary one is (NS401)."""
-
-
-@dataclass(slots=True)
-class Readings:
-    """What the probes have read in one forward pass, by the index of the reading."""
-
-    wanted: Sequence[Reading]
-    shelf: Shelf = field(default_factory=Shelf)
-    """Holds what is read until the next pass."""
-    witness: Witness | None = None
-    """Sees every value that is read."""
-    magnitudes: dict[int, torch.Tensor] = field(default_factory=dict)
-    reducing: bool = False
-    """True while the operations that run are this program's own."""
-    _as_it_lies: frozenset[int] = field(init=False)
-    """Readings whose rows are those of the last axis."""
-    _directly: dict[int, tuple[int, float, torch.Size]] = field(default_factory=dict)
-    _reduced: dict[int, ReducedRows] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        found = (n for n, reading in enumerate(self.wanted) if reading.is_by_features)
-        self._as_it_lies = frozenset(() if self.witness is not None else found)
-
-    def take(self, index: int, value: torch.Tensor) -> None:
-        """Reduce one value to its moments; nothing else of it is kept."""
-        found = measure_rows(value, self.shelf) if index in self._as_it_lies else None
-        if found is None:
-            self._with_torch(self._reduce, index, value)
-        else:
-            self._directly[index] = (*found, value.shape)
-            if found[1] > _MASSIVE:
-                self._with_torch(self._ask_magnitude, index, value)
-
-    def reduced(self, index: int) -> ReducedRows | None:
-        """Return the moments of one value; None where it was not there."""
-        if index in self._directly:
-            address, largest, shape = self._directly[index]
-            room = Room(self.shelf, address, shape[:-1].numel())
-            return ReducedRows(room, largest, shape)
-        return self._reduced.get(index)
-
-    def _with_torch(self, function: Callable[[int, torch.Tensor], None], *given: Any) -> None:
-        """Run operations of torch that are none of the model's."""
-        self.reducing = True
-        try:
-            function(*given)
-        finally:
-            self.reducing = False
-
-    def _reduce(self, index: int, value: torch.Tensor) -> None:
-        if value.numel() == 0 or not value.is_floating_point():
-            return
-        if self.witness is not None:
-            self.witness.see(index, value)
-        reading = self.wanted[index]
-        found = reduce_rows(rows_of(value, reading.axes, reading.groups), self.shelf)
-        self._reduced[index] = found
-        if found.largest > _MASSIVE:
-            self._ask_magnitude(index, value)
-
-    def _ask_magnitude(self, index: int, value: torch.Tensor) -> None:
-        self.magnitudes[index] = median_magnitude(value)
-
-    def clear(self) -> None:
-        """Forget everything, for the next forward pass."""
-        self._directly.clear()
-        self._reduced.clear()
-        self.magnitudes.clear()
-        self.shelf.clear()
 
 
 @dataclass(slots=True)
@@ -115,8 +26,8 @@ class Probes:
     """What is attached to a module, for any number of forward passes."""
 
     readings: Readings
-    modules: Sequence["_ModuleProbe"]
-    operations: "_OperationProbe"
+    modules: Sequence["ModuleProbe"]
+    operations: OperationProbe
 
     def begin(self) -> Readings:
         """Begin a forward pass; what the one before it read is overwritten."""
@@ -138,7 +49,7 @@ def probing(
     """Attach the probes to `root`; they are removed even after an error."""
     readings = Readings(wanted, witness=witness, shelf=shelf or Shelf())
     modules = _module_probes(readings)
-    operations = _OperationProbe(readings)
+    operations = OperationProbe(readings)
     handles: list[RemovableHandle] = []
     try:
         handles += _hook_modules(root, modules)
@@ -153,12 +64,12 @@ def probing(
 # Values that go into a module or come out of it.
 
 
-def _module_probes(readings: Readings) -> dict[str, "_ModuleProbe"]:
-    probes: dict[str, _ModuleProbe] = {}
+def _module_probes(readings: Readings) -> dict[str, "ModuleProbe"]:
+    probes: dict[str, ModuleProbe] = {}
     for index, reading in enumerate(readings.wanted):
         tap = reading.tap
         if isinstance(tap, ModuleTap):
-            probe = probes.setdefault(tap.path, _ModuleProbe(readings))
+            probe = probes.setdefault(tap.path, ModuleProbe(readings))
             sides = probe.into if tap.side is Side.INTO else probe.out_of
             sides.setdefault(tap.number, []).append((tap.position, index))
             probe.late |= reading.late
@@ -168,7 +79,7 @@ def _module_probes(readings: Readings) -> dict[str, "_ModuleProbe"]:
 
 
 def _hook_modules(
-    root: nn.Module, probes: Mapping[str, "_ModuleProbe"]
+    root: nn.Module, probes: Mapping[str, "ModuleProbe"]
 ) -> Iterator[RemovableHandle]:
     for path, probe in probes.items():
         module = root.get_submodule(path)
@@ -181,7 +92,7 @@ def _hook_modules(
 
 
 @dataclass(slots=True)
-class _ModuleProbe:
+class ModuleProbe:
     """Counts the runs of one module, and reads the wanted tensors of the wanted runs."""
 
     readings: Readings
@@ -222,9 +133,7 @@ class _ModuleProbe:
         self.runs = run + 1
         usual = self.usual if run == 0 and args and type(output) is torch.Tensor else None
         if usual is not None and type(args[0]) is torch.Tensor:
-            before, after = usual
-            self.readings.take(before, args[0])
-            self.readings.take(after, output)
+            self.readings.take_both(usual, args[0], output)
         else:
             self._take(self.into.get(run), (args, kwargs))
             self._take(self.out_of.get(run), output)
@@ -236,110 +145,3 @@ class _ModuleProbe:
         for position, index in places:
             if position < len(tensors):
                 self.readings.take(index, tensors[position])
-
-
-# Values inside a module's forward.
-
-
-@dataclass(slots=True)
-class _Frame:
-    """One run of a module; `ordinals` is empty where nothing in it is read."""
-
-    ordinals: Mapping[int, list[int]] = field(default_factory=dict)
-    next: int = 0
-
-
-class _OperationProbe(TorchDispatchMode):
-    """Reads operands and results of operations, located by module run and ordinal."""
-
-    def __init__(self, readings: Readings) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch has no annotations there
-        self._readings = readings
-        self._runs: dict[str, dict[int, dict[int, list[int]]]] = {}
-        """Path -> run -> ordinal -> readings."""
-        self._counts: dict[str, int] = {}
-        self._frames: list[_Frame] = []
-        self._active = False
-
-    def attach(self, root: nn.Module) -> Iterator[RemovableHandle]:
-        """Hook every module, so that its operations are told from those of its parent."""
-        for index, reading in enumerate(self._readings.wanted):
-            tap = reading.tap
-            if isinstance(tap, OperationTap):
-                ordinals = self._runs.setdefault(tap.path, {}).setdefault(tap.number, {})
-                ordinals.setdefault(tap.ordinal, []).append(index)
-        if not self._runs:
-            return
-        for path, module in root.named_modules():
-            # First, as the tracer's: what a hook of the user's computes is counted to the module.
-            yield module.register_forward_pre_hook(self._entering(path), prepend=True)
-            yield module.register_forward_hook(self._leaving, always_call=True)
-
-    def begin(self) -> None:
-        """Begin to count."""
-        self._counts.clear()
-        self.close()
-
-    def close(self) -> None:
-        """Leave the mode where a run ended without its hook."""
-        self._frames.clear()
-        self._stop()
-
-    def _entering(self, path: str) -> Any:
-        runs = self._runs.get(path, {})
-
-        def hook(_module: nn.Module, _args: Any) -> None:
-            number = self._counts.get(path, 0)
-            self._counts[path] = number + 1
-            ordinals = runs.get(number)
-            if ordinals is None and not self._frames:
-                return
-            self._frames.append(_Frame(ordinals or {}))
-            self._start()
-
-        return hook
-
-    def _leaving(self, _module: nn.Module, _args: Any, _output: Any) -> None:
-        if self._frames:
-            self._frames.pop()
-        if not self._frames:
-            self._stop()
-
-    def _start(self) -> None:
-        if not self._active:
-            self._active = True
-            self.__enter__()  # type: ignore[no-untyped-call]
-
-    def _stop(self) -> None:
-        if self._active:
-            self._active = False
-            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-
-    def __torch_dispatch__(
-        self,
-        func: OpOverload,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
-        if self._readings.reducing:
-            return func(*args, **kwargs)
-        frame = self._frames[-1] if self._frames else _Frame()
-        wanted = frame.ordinals.get(frame.next, ())
-        for index in wanted:
-            self._take(index, func, Side.INTO, (args, kwargs))
-        result = func(*args, **kwargs)
-        for index in wanted:
-            self._take(index, func, Side.OUT_OF, result)
-        if next(tensors_in(result), None) is not None:
-            frame.next += 1
-        return result
-
-    def _take(self, index: int, func: OpOverload, side: Side, values: Any) -> None:
-        tap = self._readings.wanted[index].tap
-        if not isinstance(tap, OperationTap) or tap.side is not side:
-            return
-        tensors = list(tensors_in(values))
-        if schema_of(func).operation == tap.operation and tap.position < len(tensors):
-            self._readings.take(index, tensors[tap.position])

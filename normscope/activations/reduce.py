@@ -42,8 +42,6 @@ class ReducedRows:
 
     found: Room | TensorMoments
     """On a shelf, or on the accelerator that holds the activation."""
-    largest: float
-    """The largest peak; infinity where asking would wait for a device."""
     shape: torch.Size
     """[..., features], of the rows."""
 
@@ -52,6 +50,10 @@ class ReducedRows:
         *lead, length = self.shape
         mean, variance, peak, channel = (column.reshape(lead) for column in self._columns())
         return RowMoments(mean=mean, variance=variance, peak=peak, channel=channel, length=length)
+
+    def largest(self) -> float:
+        """Return the largest peak."""
+        return float(self._columns()[2].amax())
 
     def _columns(self) -> tuple[torch.Tensor, ...]:
         found = self.found
@@ -83,14 +85,14 @@ def reduce_rows(rows: torch.Tensor, shelf: Shelf) -> ReducedRows:
     """Reduce each row of [..., features], in float32 at least; what is found lies on `shelf`."""
     length = rows.shape[-1]
     if not rows.is_cpu:
-        found = measure_on_accelerator(rows.detach().reshape(-1, length))
-        return ReducedRows(found, math.inf, rows.shape)
-    address, largest = measure_rows(rows.detach().contiguous(), shelf) or _in_torch(rows, shelf)
-    return ReducedRows(Room(shelf, address, rows.numel() // length), largest, rows.shape)
+        return ReducedRows(measure_on_accelerator(rows.detach().reshape(-1, length)), rows.shape)
+    found = measure_rows(rows.detach().contiguous(), shelf)
+    address = _in_torch(rows, shelf) if found is None else found[0]
+    return ReducedRows(Room(shelf, address, rows.numel() // length), rows.shape)
 
 
-def _in_torch(rows: torch.Tensor, shelf: Shelf) -> tuple[int, float]:
-    """Measure part by part, each in the cache."""
+def _in_torch(rows: torch.Tensor, shelf: Shelf) -> int:
+    """Measure part by part, each in the cache; return where the moments lie."""
     rows = rows.detach().reshape(-1, rows.shape[-1])
     room = Room(shelf, shelf.take(rows.shape[0]), rows.shape[0])
     words = torch.from_numpy(room.words()).view(4, -1)
@@ -100,7 +102,7 @@ def _in_torch(rows: torch.Tensor, shelf: Shelf) -> tuple[int, float]:
         found = measure_on_cpu(rows[part])
         words[0, part], words[1, part], words[2, part] = found.mean, found.variance, found.peak
         words[3].view(torch.int64)[part] = found.place
-    return room.address, float(words[2].amax())
+    return room.address
 
 
 def median_magnitude(value: torch.Tensor) -> torch.Tensor:

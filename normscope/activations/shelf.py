@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-_WORD = 8
+BYTES_OF_A_ROW = 4 * 8
+"""Of its four moments."""
 _PIECE = 1 << 20
 """Bytes of a usual piece."""
 
@@ -49,17 +50,17 @@ class Shelf:
     def take(self, rows: int) -> int:
         """Return the address of four columns of so many numbers of 64 bits."""
         address = self._next
-        self._next = address + 4 * _WORD * rows
+        self._next = address + BYTES_OF_A_ROW * rows
         return address if self._next <= self._end else self._take_elsewhere(rows)
 
     def _take_elsewhere(self, rows: int) -> int:
         while self._next > self._end:
             if self._opened == len(self._pieces):
-                self._pieces.append(_new_piece(max(_PIECE, 4 * _WORD * rows)))
+                self._pieces.append(_new_piece(max(_PIECE, BYTES_OF_A_ROW * rows)))
             piece = self._pieces[self._opened]
             self._opened += 1
             address = ctypes.addressof(ctypes.c_char.from_buffer(piece))
-            self._next, self._end = address + 4 * _WORD * rows, address + len(piece)
+            self._next, self._end = address + BYTES_OF_A_ROW * rows, address + len(piece)
         return address
 
     def clear(self) -> None:

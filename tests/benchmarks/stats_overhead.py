@@ -3,27 +3,36 @@
     python tests/benchmarks/stats_overhead.py [--model gpt2|bert] [--batch 1] [--dtype float32]
 
 Beside them run hooks as they are usually written (mean and variance in float32), and what is
-installed of nnsight, TorchLens and transformers' DebugUnderflowOverflow (`--others`). Prints for
-each the ratio of the medians, the ratio of the least times, which a busy machine disturbs less, the
-middle half of the ratios of neighbouring runs, and the peak memory; then the cost per norm and
-token beside the time of one read of the same activations. It asserts nothing: machines differ.
+installed of nnsight, TorchLens and transformers' DebugUnderflowOverflow (`--others`). Hooks are
+attached before a forward pass is timed, as `stats` attaches them once for all of a run; how long
+that takes is printed apart. `--in-torch` measures as where no program was compiled.
+
+Prints for each way the ratio of the medians with the interval in which it lies in 19 of 20 samples
+drawn from the same times, the ratio of the means of the faster halves, which a busy machine
+disturbs less, the middle half of the ratios of neighbouring runs, and the peak memory; then the
+cost per norm and token beside the time of one read of the same activations. It asserts nothing:
+machines differ.
 """
 
 import argparse
 import importlib.util
+import random
 import re
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 import transformers
 from torch import nn
 
+from normscope.activations import compiled
 from normscope.activations.plan import Plan, plan_measurement
-from normscope.activations.probes import Readings, probing
+from normscope.activations.probes import ModuleProbe, probing
+from normscope.activations.shelf import Shelf
 from normscope.activations.streams import Inputs
 
 MODELS: dict[str, Callable[[], nn.Module]] = {
@@ -31,6 +40,8 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "bert": lambda: transformers.BertModel(transformers.BertConfig()),
 }
 Run = Callable[[], object]
+Way = Callable[[], AbstractContextManager[Run]]
+"""Prepares a forward pass, and tidies up after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,15 +51,18 @@ class Subject:
     model: nn.Module
     inputs: Inputs
     plan: Plan
+    shelf: Shelf = field(default_factory=Shelf)
 
     def plain(self) -> object:
         """Run one forward pass."""
         return self.model(**self.inputs.keywords)
 
-    def measured(self) -> object:
-        """Run one forward pass under the probes."""
-        with probing(self.model, self.plan.readings, shelf=self.shelf):
-            return self.plain()
+    @contextmanager
+    def measured(self) -> Iterator[Run]:
+        """Attach the probes for what runs inside."""
+        with probing(self.model, self.plan.readings, shelf=self.shelf) as probes:
+            probes.begin()
+            yield self.plain
 
 
 def main() -> None:
@@ -78,29 +92,35 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=None)
+    parser.add_argument("--in-torch", action="store_true", help="as without a compiler")
     parser.add_argument("--others", action="store_true", help="beside what else is installed")
     return parser.parse_args()
 
 
 def compare(subject: Subject, arguments: argparse.Namespace) -> None:
     """Print a line for each way."""
-    runs: dict[str, Run] = {"plain": subject.plain, "normscope": subject.measured}
+    if arguments.in_torch:
+        compiled._PROGRAM = None
+    ways: dict[str, Way] = {"plain": lambda: nullcontext(subject.plain)}
+    ways["normscope"] = subject.measured
     if arguments.others:
-        runs |= others(subject)
-    memory = {name: peak_memory(run) for name, run in runs.items()}
-    times = interleaved(runs, arguments.rounds)
+        ways |= others(subject)
+    memory = {name: peak_memory(way) for name, way in ways.items()}
+    times = interleaved(ways, arguments.rounds)
     for name, found in times.items():
         print(line(name, found, times["plain"]) + memory_words(memory[name], memory["plain"]))
     tokens = arguments.batch * arguments.tokens
     width = subject.model.config.hidden_size
-    inside = time_inside(subject, min(arguments.rounds, 9))
+    inside = time_inside(subject, min(arguments.rounds, 25))
+    attached = time_attached(subject)
     read = one_read(tokens, width, subject.model.dtype)
     count = len(subject.plan.readings)
     share = inside / statistics.median(times["plain"])
     print(
         f"inside the hooks: {share:.2%} of the plain forward; per value and token "
         f"{1e9 * inside / count / tokens:.0f} ns, one read of it {1e9 * read:.0f} ns, "
-        f"and all reads alone {count * tokens * read / statistics.median(times['plain']):.2%}"
+        f"and all reads alone {count * tokens * read / statistics.median(times['plain']):.2%}; "
+        f"attaching and removing, once a run: {1e3 * attached:.1f} ms"
     )
 
 
@@ -108,11 +128,31 @@ def line(name: str, found: list[float], plain: list[float]) -> str:
     """Return the ratios of one way."""
     ratios = sorted(b / a for a, b in zip(plain, found, strict=True))
     quarter = len(ratios) // 4
+    low, high = interval(found, plain)
     return (
         f"{name:24} median {1e3 * statistics.median(found):8.1f} ms, ratio of medians "
-        f"{statistics.median(found) / statistics.median(plain):.3f}, of the least "
-        f"{min(found) / min(plain):.3f}, pairs {ratios[quarter]:.3f} to {ratios[-1 - quarter]:.3f}"
+        f"{statistics.median(found) / statistics.median(plain):.3f} ({low:.3f} to {high:.3f}), "
+        f"of the faster halves {faster_half(found) / faster_half(plain):.3f}, "
+        f"pairs {ratios[quarter]:.3f} to {ratios[-1 - quarter]:.3f}"
     )
+
+
+def interval(found: list[float], plain: list[float]) -> tuple[float, float]:
+    """Return where 19 of 20 ratios of medians lie, of times drawn anew from those measured."""
+    source = random.Random(0)
+    pairs = list(zip(found, plain, strict=True))
+    ratios = []
+    for _ in range(1000):
+        drawn = source.choices(pairs, k=len(pairs))
+        upper, lower = (statistics.median(times) for times in zip(*drawn, strict=True))
+        ratios.append(upper / lower)
+    ratios.sort()
+    return ratios[25], ratios[-26]
+
+
+def faster_half(times: list[float]) -> float:
+    """Return the mean of the faster half."""
+    return statistics.mean(sorted(times)[: -(-len(times) // 2)])
 
 
 def memory_words(peak: int | None, plain: int | None) -> str:
@@ -122,50 +162,62 @@ def memory_words(peak: int | None, plain: int | None) -> str:
     return f", peak memory {peak / 2**20:.0f} MB ({peak / plain:.3f})"
 
 
-def interleaved(runs: Mapping[str, Run], rounds: int) -> dict[str, list[float]]:
+def interleaved(ways: Mapping[str, Way], rounds: int) -> dict[str, list[float]]:
     """Return the times of each way; every round takes them in another order."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    names = list(runs)
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    names = list(ways)
     for turn in range(rounds):
         start = turn % len(names)
         # Whoever comes second finds warmer caches: take turns.
         for name in names[start:] + names[:start]:
-            started = time.perf_counter()
-            runs[name]()
-            times[name].append(time.perf_counter() - started)
+            with ways[name]() as run:
+                started = time.perf_counter()
+                run()
+                times[name].append(time.perf_counter() - started)
     return times
 
 
-def peak_memory(run: Run) -> int | None:
+def peak_memory(way: Way) -> int | None:
     """Return the largest resident size during a run, in bytes; None where Linux does not tell."""
-    run()
+    with way() as run:
+        run()
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not reset.exists():
         return None
-    reset.write_text("5", encoding="ascii")  # from here on
-    run()
+    with way() as run:
+        reset.write_text("5", encoding="ascii")  # from here on
+        run()
     peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
     return None if peak is None else 1024 * int(peak[1])
 
 
 def time_inside(subject: Subject, rounds: int) -> float:
-    """Return the time of a forward that is spent in reading values: each at its least."""
-    spent: list[list[float]] = []
-    take = Readings.take
+    """Return the median time of a forward pass that is spent in hooks that read at once."""
+    spent: list[float] = []
+    pass_by = ModuleProbe.pass_by
 
-    def timed(self: Readings, index: int, value: torch.Tensor) -> None:
+    def timed(self: ModuleProbe, *values: object) -> None:
         started = time.perf_counter()
-        take(self, index, value)
-        spent[-1].append(time.perf_counter() - started)
+        pass_by(self, *values)
+        spent[-1] += time.perf_counter() - started
 
-    Readings.take = timed  # type: ignore[method-assign]
+    ModuleProbe.pass_by = timed  # type: ignore[method-assign]
     try:
         for _ in range(rounds):
-            spent.append([])
-            subject.measured()
+            spent.append(0.0)
+            with subject.measured() as run:
+                run()
     finally:
-        Readings.take = take  # type: ignore[method-assign]
-    return sum(min(one) for one in zip(*spent, strict=True))
+        ModuleProbe.pass_by = pass_by  # type: ignore[method-assign]
+    return statistics.median(spent)
+
+
+def time_attached(subject: Subject) -> float:
+    """Return the time that attaching and removing the probes takes."""
+    started = time.perf_counter()
+    with subject.measured():
+        pass
+    return time.perf_counter() - started
 
 
 def one_read(rows: int, width: int, dtype: torch.dtype) -> float:
@@ -182,14 +234,15 @@ def one_read(rows: int, width: int, dtype: torch.dtype) -> float:
 # Other ways.
 
 
-def others(subject: Subject) -> dict[str, Run]:
+def others(subject: Subject) -> dict[str, Way]:
     """Return plain float32 hooks, and what is installed."""
-    found: dict[str, Run] = {"float32 hooks": lambda: with_plain_hooks(subject)}
+    found: dict[str, Way] = {"float32 hooks": lambda: plain_hooks(subject)}
     if importlib.util.find_spec("nnsight") is not None:
-        found["nnsight"] = nnsight_run(subject)
-    found["DebugUnderflowOverflow"] = lambda: with_debugger(subject)
+        nnsight = nnsight_run(subject)
+        found["nnsight"] = lambda: nullcontext(nnsight)
+    found["DebugUnderflowOverflow"] = lambda: debugger(subject)
     if importlib.util.find_spec("torchlens") is not None:
-        found["TorchLens"] = lambda: with_torchlens(subject)
+        found["TorchLens"] = lambda: nullcontext(lambda: with_torchlens(subject))
     return found
 
 
@@ -198,7 +251,8 @@ def norms_of(model: nn.Module) -> list[nn.Module]:
     return [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
 
 
-def with_plain_hooks(subject: Subject) -> None:
+@contextmanager
+def plain_hooks(subject: Subject) -> Iterator[Run]:
     """Take mean and variance as hooks usually do: upcast, then torch.var."""
     kept = []
 
@@ -207,7 +261,7 @@ def with_plain_hooks(subject: Subject) -> None:
         kept.extend((value.mean(-1), value.var(-1, correction=0)) for value in values)
 
     handles = [norm.register_forward_hook(hook) for norm in norms_of(subject.model)]
-    subject.plain()
+    yield subject.plain
     for handle in handles:
         handle.remove()
 
@@ -233,13 +287,14 @@ def nnsight_run(subject: Subject) -> Run:
     return run
 
 
-def with_debugger(subject: Subject) -> None:
+@contextmanager
+def debugger(subject: Subject) -> Iterator[Run]:
     """Let transformers look for values that are not finite."""
     from transformers.debug_utils import DebugUnderflowOverflow
 
     before = {id(module): dict(module._forward_hooks) for module in subject.model.modules()}
     DebugUnderflowOverflow(subject.model)
-    subject.plain()
+    yield subject.plain
     for module in subject.model.modules():
         for key in [key for key in module._forward_hooks if key not in before[id(module)]]:
             del module._forward_hooks[key]

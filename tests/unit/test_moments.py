@@ -11,7 +11,7 @@ import torch
 from normscope.activations import compiled, reduce
 from normscope.activations.moments import Accumulated, merge_moments
 from normscope.activations.plan import Reading
-from normscope.activations.probes import Readings
+from normscope.activations.readings import Readings
 from normscope.activations.reduce import RowMoments, reduce_rows, rows_of
 from normscope.activations.shelf import Shelf
 from normscope.activations.taps import ModuleTap, Side
