@@ -18,9 +18,9 @@
 #define INLINED static inline __attribute__((always_inline))
 
 enum {
-    LANES = 32,             /* columns that are taken side by side; vectors of any width fit in */
+    LANES = 16,             /* columns that are taken side by side: what a processor has room for */
     EXACT_LANES = 8,        /* the same in float64 */
-    BLOCK = 2048,           /* values that are added in float32 before a float64 takes them over */
+    BLOCK = 1024,           /* values that are added in float32 before a float64 takes them over */
     GRAIN = 1 << 15,        /* values from which on it pays to wake a thread, as in torch */
     LINE = 64,              /* bytes that memory gives at once */
     MAGNITUDE = 0x7fffffff, /* the bits of a float32 without its sign have the order of its size */
@@ -76,7 +76,7 @@ INLINED double sum_of(const float lanes[LANES]) {
            ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-/* What one pass over a row gathers; a lane is every 32nd value. */
+/* What one pass over a row gathers; a lane is every 16th value. */
 struct lanes {
     float sums[LANES];
     float squares[LANES];

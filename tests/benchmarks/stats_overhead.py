@@ -105,7 +105,8 @@ def compare(subject: Subject, arguments: argparse.Namespace) -> None:
     ways["normscope"] = subject.measured
     if arguments.others:
         ways |= others(subject)
-    memory = {name: peak_memory(way) for name, way in ways.items()}
+    peaks = [{name: peak_memory(way) for name, way in ways.items()} for _ in range(3)]
+    memory = {name: middle([peak[name] for peak in peaks]) for name in ways}
     times = interleaved(ways, arguments.rounds)
     for name, found in times.items():
         print(line(name, found, times["plain"]) + memory_words(memory[name], memory["plain"]))
@@ -189,6 +190,12 @@ def peak_memory(way: Way) -> int | None:
         run()
     peak = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
     return None if peak is None else 1024 * int(peak[1])
+
+
+def middle(peaks: list[int | None]) -> int | None:
+    """Return the median: what an allocator holds on to differs from run to run."""
+    found = [peak for peak in peaks if peak is not None]
+    return int(statistics.median(found)) if found else None
 
 
 def time_inside(subject: Subject, rounds: int) -> float:
