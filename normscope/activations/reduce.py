@@ -7,6 +7,7 @@ forward pass is over.
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from normscope.activations.compiled import measure_rows
@@ -95,13 +96,13 @@ def _in_torch(rows: torch.Tensor, shelf: Shelf) -> int:
     """Measure part by part, each in the cache; return where the moments lie."""
     rows = rows.detach().reshape(-1, rows.shape[-1])
     room = Room(shelf, shelf.take(rows.shape[0]), rows.shape[0])
-    words = torch.from_numpy(room.words()).view(4, -1)
+    mean, variance, peak, place = room.words().reshape(4, -1)
     step = max(1, _CACHED // rows.shape[-1])
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)
         found = measure_on_cpu(rows[part])
-        words[0, part], words[1, part], words[2, part] = found.mean, found.variance, found.peak
-        words[3].view(torch.int64)[part] = found.place
+        mean[part], variance[part], peak[part] = found.mean, found.variance, found.peak
+        place.view(np.int64)[part] = found.place
     return room.address
 
 

@@ -5,10 +5,15 @@ On an accelerator nothing is asked of a result: that would wait for the device i
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-_SAFE_VARIANCES = (1e-24, 1e36)
-"""Float32's squares neither vanished nor overflowed in between."""
+_SAFE_SQUARES = (1e-27, 1e33)
+"""Means of squares of which float32 lost nothing."""
+_SAFE_SHARE = 0.25
+"""Share of the variance in the mean of squares, above which taking E[x²] - mean² is safe."""
+_LONGEST_ROW = 1 << 14
+"""Up to this length torch's float32 sum of squares errs by less than 1e-6."""
 
 
 @dataclass(slots=True)
@@ -31,20 +36,34 @@ def measure_on_accelerator(rows: torch.Tensor) -> TensorMoments:
 def measure_on_cpu(rows: torch.Tensor) -> TensorMoments:
     """Measure [rows, features]; mean and variance come in float64.
 
-    The variance is that of what is left without the mean, so that nothing cancels. (`torch.var` is
-    exact as well, and takes ten times as long.)
+    By sums, which are quick: `torch.var` takes ten times as long. Only rows in doubt are taken once
+    more, in float64.
     """
     wide = _widened(rows)
-    centre = wide.mean(-1, keepdim=True)
-    left = wide - centre
-    rest = left.mean(-1).double()  # from the centre, which is rounded, to the mean
-    mean = centre.squeeze(-1).double() + rest
-    variance = left.square_().mean(-1).double() - rest * rest
-    least, most = _SAFE_VARIANCES
-    doubtful = ~((variance > least) & (variance < most))  # so is NaN
+    peaks = wide.abs().max(-1)
+    if rows.dtype is torch.float64 or rows.shape[-1] > _LONGEST_ROW:
+        return TensorMoments(*_exactly(wide.double()), *peaks)
+    mean, variance, doubtful = _by_sums(wide)
     if doubtful.any():
-        mean[doubtful], variance[doubtful] = _exactly(rows[doubtful].double())
-    return TensorMoments(mean, variance, *wide.abs().max(-1))
+        mean[doubtful], variance[doubtful] = _exactly(wide[doubtful].double())
+    return TensorMoments(mean, variance, *peaks)
+
+
+@np.errstate(all="ignore")  # infinities and NaN are in doubt
+def _by_sums(wide: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return mean and variance, and which of them are in doubt.
+
+    The questions go to NumPy, whose small operations cost a fraction of torch's.
+    """
+    length = wide.shape[-1]
+    mean = wide.sum(-1).numpy().astype(np.float64) / length
+    norm = torch.linalg.vector_norm(wide, 2, -1).numpy().astype(np.float64)
+    square = norm * norm / length
+    variance = square - mean * mean
+    least, most = _SAFE_SQUARES
+    # Comparisons with NaN are false.
+    safe = (square > least) & (square < most) & (variance > _SAFE_SHARE * square)
+    return torch.from_numpy(mean), torch.from_numpy(variance), torch.from_numpy(~safe)
 
 
 def _exactly(wide: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
