@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import torch
+import numpy as np
 
 from normscope.activations.reduce import RowMoments
 from normscope.norms import Norm, NormKind
@@ -21,7 +21,7 @@ def number_channels(norm: Norm, rows: RowMoments) -> RowMoments:
 
 def _unfolded(rows: RowMoments, channels: int) -> RowMoments:
     """Torch runs an instance norm on [1, batch * channels, …]: return [batch, channels]."""
-    if rows.mean.numel() % channels:
+    if rows.mean.size % channels:
         return rows
     return replace(
         rows,
@@ -32,13 +32,13 @@ def _unfolded(rows: RowMoments, channels: int) -> RowMoments:
     )
 
 
-def _channels(norm: Norm, rows: RowMoments) -> torch.Tensor:
-    last = torch.arange(rows.channel.shape[-1], device=rows.channel.device)
-    if norm.kind in {NormKind.BATCH, NormKind.INSTANCE}:
-        return last.expand_as(rows.channel)
-    if not norm.groups:
+def _channels(norm: Norm, rows: RowMoments) -> np.ndarray:
+    if norm.kind not in {NormKind.BATCH, NormKind.INSTANCE} and not norm.groups:
         return rows.channel
-    if norm.kind is NormKind.GROUP and len(norm.axes) > 1:
+    last = np.arange(rows.channel.shape[-1])
+    if norm.kind in {NormKind.BATCH, NormKind.INSTANCE}:
+        return np.broadcast_to(last, rows.channel.shape)
+    if norm.groups and norm.kind is NormKind.GROUP and len(norm.axes) > 1:
         in_group = norm.shape[0] // norm.groups
-        return last * in_group + rows.channel // (rows.length // in_group)
-    return last * rows.length + rows.channel
+        return np.asarray(last * in_group + rows.channel // (rows.length // in_group))
+    return np.asarray(last * rows.length + rows.channel)

@@ -45,17 +45,13 @@ class Entries:
 
 
 def as_columns(rows: RowMoments) -> Columns:
-    """Return the moments of some rows as arrays of their own, one entry a row."""
+    """Return the moments of some rows, one entry a row."""
     return Columns(
-        mean=_array(rows.mean).astype(np.float64),
-        variance=_array(rows.variance).astype(np.float64),
-        peak=_array(rows.peak).astype(np.float64),
-        channel=_array(rows.channel).astype(np.int64),
+        mean=rows.mean.ravel(),
+        variance=rows.variance.ravel(),
+        peak=rows.peak.ravel(),
+        channel=rows.channel.ravel(),
     )
-
-
-def _array(values: torch.Tensor) -> np.ndarray:
-    return values.detach().flatten().cpu().numpy()
 
 
 def _accumulated(columns: Columns, count: int) -> list[Accumulated]:
@@ -91,11 +87,11 @@ def token_rows(
     sizes = layout.sizes(rows.mean.shape, extent)
     if sizes is None:
         return None
-    kept = counted.flatten().to(rows.mean.device)
+    kept, order = counted.flatten().cpu().numpy(), layout.order()
 
-    def arranged(values: torch.Tensor) -> torch.Tensor:
-        ordered = values.reshape(sizes).permute(layout.order())
-        return ordered.reshape(extent.batch * extent.length, -1)[kept]
+    def arranged(values: np.ndarray) -> np.ndarray:
+        ordered = values.reshape(sizes).transpose(order)
+        return np.asarray(ordered.reshape(extent.batch * extent.length, -1)[kept])
 
     return replace(
         rows,
@@ -108,11 +104,11 @@ def token_rows(
 
 def averaged(rows: RowMoments) -> RowMoments:
     """Return one entry a token: mean and variance averaged over its rows, the largest peak."""
-    peak, row = rows.peak.max(-1)
+    row = rows.peak.argmax(-1)[:, None]
     return replace(
         rows,
-        mean=rows.mean.double().mean(-1),
-        variance=rows.variance.double().mean(-1),
-        peak=peak,
-        channel=rows.channel.gather(-1, row.unsqueeze(-1)).squeeze(-1),
+        mean=rows.mean.mean(-1),
+        variance=rows.variance.mean(-1),
+        peak=np.take_along_axis(rows.peak, row, -1)[:, 0],
+        channel=np.take_along_axis(rows.channel, row, -1)[:, 0],
     )

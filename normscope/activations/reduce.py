@@ -28,10 +28,11 @@ _SAMPLE = 1 << 14
 class RowMoments:
     """One entry a row, in the shape of the axes that are not reduced."""
 
-    mean: torch.Tensor
-    variance: torch.Tensor
-    peak: torch.Tensor
-    channel: torch.Tensor
+    mean: np.ndarray
+    """Float64, as variance and peak."""
+    variance: np.ndarray
+    peak: np.ndarray
+    channel: np.ndarray
     """Index of the peak within the row."""
     length: int
     """How many values a row has."""
@@ -49,18 +50,12 @@ class ReducedRows:
     def moments(self) -> RowMoments:
         """Return the moments, in the shape of the axes that were not reduced."""
         *lead, length = self.shape
-        mean, variance, peak, channel = (column.reshape(lead) for column in self._columns())
+        mean, variance, peak, channel = (column.reshape(lead) for column in self.found.columns())
         return RowMoments(mean=mean, variance=variance, peak=peak, channel=channel, length=length)
 
     def largest(self) -> float:
         """Return the largest peak."""
-        return float(self._columns()[2].amax())
-
-    def _columns(self) -> tuple[torch.Tensor, ...]:
-        found = self.found
-        if isinstance(found, Room):
-            return tuple(torch.from_numpy(column) for column in found.columns())
-        return found.mean, found.variance, found.peak, found.place
+        return float(self.found.columns()[2].max())
 
 
 def rows_of(value: torch.Tensor, axes: tuple[int, ...], groups: int | None) -> torch.Tensor:

@@ -25,6 +25,14 @@ class TensorMoments:
     peak: torch.Tensor
     place: torch.Tensor
 
+    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the four columns: three of float64, one of int64; this waits for a device."""
+        mean, variance, peak = (
+            column.cpu().numpy().astype(np.float64)
+            for column in (self.mean, self.variance, self.peak)
+        )
+        return mean, variance, peak, self.place.cpu().numpy()
+
 
 def measure_on_accelerator(rows: torch.Tensor) -> TensorMoments:
     """Measure [rows, features]; one kernel takes mean and variance."""
