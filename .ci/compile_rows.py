@@ -22,29 +22,42 @@ class CompiledRows(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile before the wheel is put together."""
-        if self.target_name != "wheel" or sys.platform != "linux":
-            return
         source = Path(self.root, FOLDER, "rows.c")
         editable = version == "editable"  # which reads the source tree, and nothing of the wheel
-        folder = source.parent if editable else Path(tempfile.mkdtemp())
-        try:
-            compile_rows(source, folder / "rows.so")
-        except (OSError, subprocess.CalledProcessError) as error:
-            self.app.display_warning(f"rows.c is not compiled, and `stats` takes longer: {error}")
+        self.folder = tempfile.TemporaryDirectory()
+        target = source.with_suffix(".so") if editable else Path(self.folder.name, "rows.so")
+        if sys.platform != "linux" or not compile_rows(source, target):
+            self.app.display_warning("rows.c is not compiled: `stats` takes longer on a CPU")
             return
         if not editable:
-            build_data["force_include"][str(folder / "rows.so")] = f"{FOLDER}/rows.so"
+            build_data["force_include"][str(target)] = f"{FOLDER}/rows.so"
         build_data["pure_python"] = False
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{platform}"  # it knows nothing of Python
 
+    def finalize(self, version: str, build_data: dict[str, Any], artifact: str) -> None:
+        """Tidy up."""
+        self.folder.cleanup()
 
-def compile_rows(source: Path, target: Path) -> None:
-    """Compile a library that takes OpenMP from whoever has loaded it: torch has its own."""
-    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
-    flags = ["-std=gnu11", "-O3", "-fPIC", "-fopenmp", *shlex.split(os.environ.get("CFLAGS", ""))]
+
+def compile_rows(source: Path, target: Path) -> bool:
+    """Compile with the first compiler that can; a library of an earlier source is never left."""
+    target.unlink(missing_ok=True)
+    named = os.environ.get("CC")
+    compilers = [named] if named else [sysconfig.get_config_var("CC") or "cc", "gcc"]
+    return any(compiled(shlex.split(compiler), source, target) for compiler in compilers)
+
+
+def compiled(compiler: list[str], source: Path, target: Path) -> bool:
+    """Tell whether a compiler made a library that takes OpenMP from whoever has loaded it."""
+    flags = shlex.split(os.environ.get("CFLAGS", ""))
+    own = ["-std=gnu11", "-O3", "-fno-fast-math", "-fPIC", "-fopenmp"]
     with tempfile.TemporaryDirectory() as folder:
-        compiled = Path(folder, "rows.o")
-        subprocess.run([*compiler, *flags, "-c", source, "-o", compiled], check=True)
-        # Without -fopenmp, which would name a library of the system.
-        subprocess.run([*compiler, "-shared", compiled, "-o", target], check=True)
+        made = Path(folder, "rows.o")
+        try:
+            subprocess.run([*compiler, *flags, *own, "-c", source, "-o", made], check=True)
+            # Without -fopenmp, which would name a library of the system.
+            subprocess.run([*compiler, *flags, "-shared", made, "-o", target], check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return False
+    return True

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from normscope.activations.shelf import BYTES_OF_A_ROW, Shelf
+from normscope.activations.shelf import BYTES_A_ROW, Shelf
 
 _Program = Callable[[int, int | None, int, int, int, int], float]
 """Addresses of one activation or two, data type, rows, features, address of the moments."""
@@ -28,7 +28,7 @@ def measure_rows(rows: torch.Tensor, shelf: Shelf) -> tuple[int, float] | None:
 
     Returns the address of the moments on the shelf, and the largest peak.
     """
-    if _PROGRAM is None or not _lies_there(rows):
+    if _PROGRAM is None or not _is_readable(rows):
         return None
     length = rows.shape[-1]
     count = rows.numel() // length
@@ -42,7 +42,7 @@ def measure_pair(
     """Measure two activations of one shape and data type as `measure_rows` does each.
 
     Returns the addresses of the moments of both, and the largest peak of both. It asks in one
-    function what `_lies_there` does, for the reason above.
+    function what `_is_readable` does, for the reason above.
     """
     shape, stored = one.shape, _STORED.get(one.dtype)
     length, values = shape[-1], one.numel()
@@ -61,13 +61,15 @@ def measure_pair(
     ):
         return None
     count = values // length
-    address = shelf.take(2 * count)
     places = (one.data_ptr(), other.data_ptr())
+    if not all(places):
+        return None  # zeros that were never written
+    address = shelf.take(2 * count)
     largest = _PROGRAM(*places, stored, count, length, address)
-    return address, address + BYTES_OF_A_ROW * count, largest
+    return address, address + BYTES_A_ROW * count, largest
 
 
-def _lies_there(rows: torch.Tensor) -> bool:
+def _is_readable(rows: torch.Tensor) -> bool:
     """Tell whether the values are in memory, row after row, in a type that the program knows."""
     return (
         type(rows) in _PLAIN
@@ -77,20 +79,26 @@ def _lies_there(rows: torch.Tensor) -> bool:
         and not rows.is_neg()
         and rows.numel() > 0
         and rows.shape[-1] <= _LONGEST
+        and rows.data_ptr() != 0  # as of zeros that were never written
     )
 
 
+def knows(dtype: torch.dtype) -> bool:
+    """Tell whether values of a type can be measured here."""
+    return _PROGRAM is not None and dtype in _STORED
+
+
 def was_compiled() -> bool:
-    """Tell whether the program is there, for torch to be spared."""
+    """Tell whether the program is there; `.ci/run` and the tests ask."""
     return _PROGRAM is not None
 
 
 def _compiled() -> _Program | None:
     try:
         library = ctypes.CDLL(str(Path(__file__).with_name("rows.so")))
-    except OSError:
-        return None  # there was no compiler, or this torch has no OpenMP
-    program = library.normscope_measure_rows
+        program = library.normscope_measure_rows_1
+    except (OSError, AttributeError):
+        return None  # no compiler was there, torch has no such OpenMP, or it is of another version
     program.argtypes = (
         ctypes.c_void_p,
         ctypes.c_void_p,

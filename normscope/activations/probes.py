@@ -112,7 +112,7 @@ class ModuleProbe:
     """
 
     def settle(self) -> None:
-        """Tell whether the wanted is the usual."""
+        """Note the readings where they are the usual ones."""
         if self.into.keys() == self.out_of.keys() == {0}:
             wanted = [*self.into[0], *self.out_of[0]]
             if [position for position, _ in wanted] == [0, 0]:

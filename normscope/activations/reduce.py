@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from normscope.activations.compiled import measure_rows
+from normscope.activations.compiled import knows, measure_rows
 from normscope.activations.shelf import Room, Shelf
 from normscope.activations.torch_moments import (
     TensorMoments,
@@ -22,6 +22,7 @@ _CACHED = 1 << 19
 """Values that are read several times before the next ones."""
 
 _SAMPLE = 1 << 14
+"""Values of which a median is taken, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +79,11 @@ def rows_of(value: torch.Tensor, axes: tuple[int, ...], groups: int | None) -> t
 
 
 def reduce_rows(rows: torch.Tensor, shelf: Shelf) -> ReducedRows:
-    """Reduce each row of [..., features], in float32 at least; what is found lies on `shelf`."""
+    """Reduce each row of [..., features], in float32 at least; a CPU's are put on `shelf`."""
     length = rows.shape[-1]
     if not rows.is_cpu:
         return ReducedRows(measure_on_accelerator(rows.detach().reshape(-1, length)), rows.shape)
-    found = measure_rows(rows.detach().contiguous(), shelf)
+    found = measure_rows(rows.detach().contiguous(), shelf) if knows(rows.dtype) else None
     address = _in_torch(rows, shelf) if found is None else found[0]
     return ReducedRows(Room(shelf, address, rows.numel() // length), rows.shape)
 
@@ -91,7 +92,7 @@ def _in_torch(rows: torch.Tensor, shelf: Shelf) -> int:
     """Measure part by part, each in the cache; return where the moments lie."""
     rows = rows.detach().reshape(-1, rows.shape[-1])
     room = Room(shelf, shelf.take(rows.shape[0]), rows.shape[0])
-    mean, variance, peak, place = room.words().reshape(4, -1)
+    mean, variance, peak, place = room.words()
     step = max(1, _CACHED // rows.shape[-1])
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)
@@ -104,7 +105,8 @@ def _in_torch(rows: torch.Tensor, shelf: Shelf) -> int:
 def median_magnitude(value: torch.Tensor) -> torch.Tensor:
     """Return the median absolute value of [..., features].
 
-    Where there are many, it is that of a sample in which every feature has its share.
+    Where there are many, it is that of a sample; its step has no factor in common with a row, so
+    that each feature of a token has its share.
     """
     values = value.detach().reshape(-1)
     step = max(1, values.numel() // _SAMPLE)

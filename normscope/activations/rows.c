@@ -1,17 +1,23 @@
 /* Rows of an activation -> mean, variance, and the largest magnitude with its place, of each row.
  *
- * A row is read once, in float32, while the one after it is fetched. Where its mean outweighs its
- * variance, or its squares leave float32's range, it is read again in float64. No library is
- * linked: the threads are those of the OpenMP that torch has loaded, and they share the rows as in
- * torch's own operations, so that each finds in its cache what it computed.
+ * A row is read once, in float32, while the one after it is fetched. Where its squared mean is over
+ * three times its variance, or its squares leave float32's range, it is read again in float64. No
+ * library is linked: the threads are those of the OpenMP that torch has loaded, and they share the
+ * rows as in torch's own operations, so that each finds in its cache what it computed.
  */
+
+#ifdef __clang__
+#error "clang's OpenMP is not the one that torch has loaded"
+#endif
 
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12 && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && __GNUC__ >= 12
 #define FOR_EVERY_PROCESSOR \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined(__x86_64__) && defined(__GLIBC__)
+#define FOR_EVERY_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define FOR_EVERY_PROCESSOR
 #endif
@@ -20,12 +26,13 @@
 enum {
     LANES = 16,             /* columns that are taken side by side: what a processor has room for */
     EXACT_LANES = 8,        /* the same in float64 */
-    BLOCK = 1024,           /* values that are added in float32 before a float64 takes them over */
+    BLOCK = 1024,           /* values after which a float64 takes over what float32 has added */
     GRAIN = 1 << 15,        /* values from which on it pays to wake a thread, as in torch */
     LINE = 64,              /* bytes that memory gives at once */
     MAGNITUDE = 0x7fffffff, /* the bits of a float32 without its sign have the order of its size */
-    INFINITE = 0x7f800000,
-    OVER_FLOAT16 = 0x47800000, /* 65536 */
+    EXPONENTS = 112 << 23,  /* from a float16's exponent to a float32's: 127 - 15 */
+    LEAST_NORMAL = 1 << 23, /* a float16 whose exponent is not zero, in the place of a float32 */
+    LEAST_INFINITE = 31 << 23,
 };
 
 /* Means of squares of which float32 lost nothing, and the share of the variance in one from which
@@ -37,7 +44,7 @@ enum stored { FLOAT32, BFLOAT16, FLOAT16 };
 struct moments {
     double mean;
     double variance;
-    int64_t place; /* the first that has the peak */
+    int64_t place; /* the first that has these bits */
     int32_t bits;  /* those of the peak: comparable where it is NaN */
 };
 
@@ -53,10 +60,12 @@ INLINED float float_of(int32_t bits) {
     return value;
 }
 
-/* The exponent moves up by 112 = 127 - 15, that of subnormals too; all ones stay all ones. */
+/* A subnormal is a normal float32: it is never one in between, which a processor might flush. */
 INLINED float from_float16(uint16_t half) {
-    int32_t bits = bits_of(float_of((half & 0x7fff) << 13) * 0x1p112f);
-    bits |= -(bits >= OVER_FLOAT16) & INFINITE;
+    int32_t moved = (half & 0x7fff) << 13;
+    int32_t normal = moved + EXPONENTS + (moved >= LEAST_INFINITE ? EXPONENTS : 0);
+    int32_t subnormal = bits_of(float_of(moved + EXPONENTS + LEAST_NORMAL) - 0x1p-14f);
+    int32_t bits = moved >= LEAST_NORMAL ? normal : subnormal;
     return float_of(bits | (int32_t)((uint32_t)(half & 0x8000) << 16));
 }
 
@@ -105,34 +114,35 @@ INLINED void take_peak(const struct lanes *lanes, struct moments *found) {
     found->place = place;
 }
 
-/* In float64 throughout. */
-INLINED void take_exactly(const void *row, enum stored stored, int64_t length,
-                          struct moments *found) {
-    double sums[EXACT_LANES] = {0}, squares[EXACT_LANES] = {0}, sum = 0, square_sum = 0;
-    for (int64_t place = 0; place < length; place++)
-        sums[place % EXACT_LANES] += at(row, stored, place);
-    for (int lane = 0; lane < EXACT_LANES; lane++)
-        sum += sums[lane];
-    found->mean = sum / (double)length;
-    for (int64_t place = 0; place < length; place++) {
-        double left = at(row, stored, place) - found->mean;
-        squares[place % EXACT_LANES] += left * left;
+/* The sum of (x - centre), or of its square, in float64. */
+INLINED double exact_sum(const void *row, enum stored stored, int64_t length, double centre,
+                         int squared) {
+    double sums[EXACT_LANES] = {0}, sum = 0;
+    int64_t place = 0;
+    for (; place + EXACT_LANES <= length; place += EXACT_LANES)
+        for (int lane = 0; lane < EXACT_LANES; lane++) {
+            double left = at(row, stored, place + lane) - centre;
+            sums[lane] += squared ? left * left : left;
+        }
+    for (int lane = 0; place + lane < length; lane++) {
+        double left = at(row, stored, place + lane) - centre;
+        sums[lane] += squared ? left * left : left;
     }
     for (int lane = 0; lane < EXACT_LANES; lane++)
-        square_sum += squares[lane];
-    found->variance = square_sum / (double)length;
+        sum += sums[lane];
+    return sum;
 }
 
 INLINED struct moments measured(const void *row, enum stored stored, int64_t length) {
     const int64_t size = stored == FLOAT32 ? sizeof(float) : sizeof(uint16_t);
-    const char *next = (const char *)row + length * size;
+    const uintptr_t next = (uintptr_t)row + length * size; /* behind the last row is nothing */
     struct lanes lanes = {0};
     double sum = 0, squares = 0;
     for (int64_t place = 0; place < length;) {
         int64_t end = place + BLOCK < length ? place + BLOCK : length;
         for (; place + LANES <= end; place += LANES) {
             for (int64_t byte = 0; byte < LANES * size; byte += LINE)
-                __builtin_prefetch(next + place * size + byte);
+                __builtin_prefetch((const void *)(next + place * size + byte));
             for (int lane = 0; lane < LANES; lane++)
                 take_value(&lanes, lane, at(row, stored, place + lane), place);
         }
@@ -151,8 +161,10 @@ INLINED struct moments measured(const void *row, enum stored stored, int64_t len
     found.variance = square - found.mean * found.mean;
     int safe = square > LEAST_SQUARE && square < MOST_SQUARE &&
                found.variance > LEAST_SHARE * square;
-    if (!safe) /* nor is NaN */
-        take_exactly(row, stored, length, &found);
+    if (!safe) { /* NaN fails every comparison */
+        found.mean = exact_sum(row, stored, length, 0, 0) / (double)length;
+        found.variance = exact_sum(row, stored, length, found.mean, 1) / (double)length;
+    }
     return found;
 }
 
@@ -185,10 +197,11 @@ INLINED int32_t measure_row(const void *row, enum stored stored, int64_t length,
  *
  * `columns` has room for the means, the variances, the peaks and the places of the rows: four times
  * `count` numbers of 64 bits, the last integers; and the same again for the other activation.
- * Returns the largest peak of all; NaN is above infinity.
+ * Returns the largest peak of all; NaN is above infinity. The number in the name goes up with every
+ * change of this line, so that a library that was left over is not called.
  */
-double normscope_measure_rows(const char *values, const char *others, int32_t stored, int64_t count,
-                              int64_t length, double *columns) {
+double normscope_measure_rows_1(const char *values, const char *others, int32_t stored, int64_t count,
+                                int64_t length, double *columns) {
     const char *activations[] = {values, others};
     int64_t size = length * (stored == FLOAT32 ? sizeof(float) : sizeof(uint16_t));
     int32_t largest = 0;

@@ -2,7 +2,7 @@
 
 Left where they were allocated, between the large temporary values of a model, small arrays would
 keep the allocator from using that memory again: a fifth of the peak of BERT. So would the few bytes
-that NumPy allocates for the shape of each array, so that arrays are made when they are read.
+that NumPy allocates for the shape of each array; arrays are made only when they are read.
 """
 
 import ctypes
@@ -11,10 +11,29 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-BYTES_OF_A_ROW = 4 * 8
-"""Of its four moments."""
+BYTES_A_ROW = 4 * 8
+"""Of its mean, its variance, its peak, and the place of that."""
 _PIECE = 1 << 20
 """Bytes of a usual piece."""
+
+
+@dataclass(slots=True)
+class _Piece:
+    """Memory of the system itself: the allocator's would lie between a model's values."""
+
+    memory: mmap.mmap
+    start: int
+    """Its address."""
+    end: int
+    next: int
+    """Address of what is free."""
+
+    @classmethod
+    def new(cls, size: int) -> "_Piece":
+        # A copy of this process gets a copy of it, unlike what mmap gives by itself.
+        memory = mmap.mmap(-1, size, access=mmap.ACCESS_COPY)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        return cls(memory, start, start + size, start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,47 +46,54 @@ class Room:
 
     def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return a copy of the four columns, [rows] each: three of float64, one of int64."""
-        mean, variance, peak, place = self.words().reshape(4, self.rows).copy()
+        mean, variance, peak, place = self.words().copy()
         return mean, variance, peak, place.view(np.int64)
 
     def words(self) -> np.ndarray:
-        """Return the columns, one after the other, as they lie there."""
-        pointer = ctypes.cast(self.address, ctypes.POINTER(ctypes.c_double))
-        return np.ctypeslib.as_array(pointer, (4 * self.rows,))
+        """Return the four columns, [4, rows], as they lie there."""
+        piece = self.shelf.piece_at(self.address)
+        offset = self.address - piece.start
+        return np.ndarray((4, self.rows), np.float64, buffer=piece.memory, offset=offset)
 
 
 @dataclass(slots=True)
 class Shelf:
-    """Memory for what one forward pass leaves; the next one gets the same."""
+    """Memory for what one forward pass leaves; the next one gets the same.
 
-    _pieces: list[mmap.mmap] = field(default_factory=list)
-    _opened: int = 0
-    """How many of the pieces are in use."""
-    _next: int = 0
-    """Address of what is free in the last of them, up to `_end`."""
-    _end: int = 0
+    It is one thread's. Two at once may overwrite each other's moments, but no other memory.
+    """
+
+    _pieces: list[_Piece] = field(default_factory=list)
+    _open: _Piece | None = None
 
     def take(self, rows: int) -> int:
         """Return the address of four columns of so many numbers of 64 bits."""
-        address = self._next
-        self._next = address + BYTES_OF_A_ROW * rows
-        return address if self._next <= self._end else self._take_elsewhere(rows)
+        piece = self._open
+        if piece is not None:
+            address = piece.next
+            end = address + BYTES_A_ROW * rows
+            if end <= piece.end:
+                piece.next = end
+                return address
+        return self._take_elsewhere(BYTES_A_ROW * rows)
 
-    def _take_elsewhere(self, rows: int) -> int:
-        while self._next > self._end:
-            if self._opened == len(self._pieces):
-                self._pieces.append(_new_piece(max(_PIECE, BYTES_OF_A_ROW * rows)))
-            piece = self._pieces[self._opened]
-            self._opened += 1
-            address = ctypes.addressof(ctypes.c_char.from_buffer(piece))
-            self._next, self._end = address + BYTES_OF_A_ROW * rows, address + len(piece)
-        return address
+    def _take_elsewhere(self, size: int) -> int:
+        for piece in self._pieces:
+            if piece.next == piece.start and piece.start + size <= piece.end:
+                break
+        else:
+            piece = _Piece.new(max(_PIECE, size))
+            self._pieces.append(piece)
+        self._open = piece
+        piece.next = piece.start + size
+        return piece.start
+
+    def piece_at(self, address: int) -> _Piece:
+        """Return the piece in which an address lies."""
+        return next(piece for piece in self._pieces if piece.start <= address < piece.end)
 
     def clear(self) -> None:
         """Give the memory of every room to others."""
-        self._opened = self._next = self._end = 0
-
-
-def _new_piece(size: int) -> mmap.mmap:
-    """Take memory from the system itself: the allocator would put it between a model's values."""
-    return mmap.mmap(-1, size)
+        for piece in self._pieces:
+            piece.next = piece.start
+        self._open = None

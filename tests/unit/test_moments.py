@@ -11,12 +11,10 @@ import torch
 
 from normscope.activations import compiled, reduce
 from normscope.activations.moments import Accumulated, merge_moments
-from normscope.activations.plan import Reading
-from normscope.activations.readings import Readings
 from normscope.activations.reduce import ReducedRows, reduce_rows, rows_of
 from normscope.activations.shelf import Shelf
-from normscope.activations.taps import ModuleTap, Side
 from normscope.activations.torch_moments import TensorMoments, measure_on_accelerator
+from specimens.readings import readings_of
 
 WAYS = ["in torch", "in parts", "accelerator", *["compiled"] * compiled.was_compiled()]
 
@@ -197,11 +195,6 @@ def test_any_axes_are_brought_to_the_end(
 def test_groups_of_features_are_rows() -> None:
     value = torch.randn(2, 5, 12)
     assert torch.equal(rows_of(value, (-1,), 3), value.unflatten(-1, (3, 4)))
-
-
-def readings_of(count: int) -> Readings:
-    tap = ModuleTap(path="norm", number=0, side=Side.INTO, position=0)
-    return Readings([Reading(tap=tap, axes=(-1,), groups=None)] * count)
 
 
 @pytest.mark.usefixtures("way")
