@@ -43,7 +43,8 @@ def watch(
 
     The model runs as it always does, in its own mode and with its gradients, and only moments are
     kept. What is called for the first time in a form (its mode, the kind of its inputs) runs twice,
-    to find the norms; the model does not notice. Compiled code runs uncompiled meanwhile.
+    to find the norms; the model does not notice. Compiled code runs uncompiled meanwhile. Call it
+    from one thread at a time: what two compute would be mixed up.
     `tokenizer`, `norms` and `thresholds` are as in `measure_activations`. Raises `NormscopeError`
     for a module that is scripted, or copied to several devices.
     """
