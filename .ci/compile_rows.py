@@ -52,12 +52,15 @@ def compiled(compiler: list[str], source: Path, target: Path) -> bool:
     """Tell whether a compiler made a library that takes OpenMP from whoever has loaded it."""
     flags = shlex.split(os.environ.get("CFLAGS", ""))
     own = ["-std=gnu11", "-O3", "-fno-fast-math", "-fPIC", "-fopenmp"]
+    linked = target.with_suffix(".new")  # half a library would end the process that loads it
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "rows.o")
         try:
             subprocess.run([*compiler, *flags, *own, "-c", source, "-o", made], check=True)
             # Without -fopenmp, which would name a library of the system.
-            subprocess.run([*compiler, *flags, "-shared", made, "-o", target], check=True)
+            subprocess.run([*compiler, *flags, "-shared", made, "-o", linked], check=True)
+            linked.replace(target)
         except (OSError, subprocess.CalledProcessError):
+            linked.unlink(missing_ok=True)
             return False
     return True

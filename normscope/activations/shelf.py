@@ -93,7 +93,8 @@ class Shelf:
         return next(piece for piece in self._pieces if piece.start <= address < piece.end)
 
     def clear(self) -> None:
-        """Give the memory of every room to others."""
+        """Give the memory of every room to others, and let go of what was not used."""
+        self._pieces = [piece for piece in self._pieces if piece.next != piece.start]
         for piece in self._pieces:
             piece.next = piece.start
         self._open = None

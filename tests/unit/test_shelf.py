@@ -6,7 +6,7 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from normscope.activations.shelf import Room, Shelf
+from normscope.activations.shelf import BYTES_A_ROW, Room, Shelf
 
 
 def filled(shelf: Shelf, rows: int, value: float) -> Room:
@@ -38,6 +38,16 @@ def test_a_piece_that_is_too_small_is_passed_over() -> None:
     large, small = filled(shelf, 200_000, 1.0), filled(shelf, 10, 2.0)
     assert np.array_equal(large.words(), np.full((4, 200_000), 1.0))
     assert np.array_equal(small.words(), np.full((4, 10), 2.0))
+
+
+def test_longer_and_longer_passes_keep_no_more_than_two_need() -> None:
+    shelf = Shelf()
+    for rows in range(40_000, 60_000, 1000):
+        shelf.clear()
+        for _ in range(3):
+            shelf.take(rows)
+    held = sum(piece.end - piece.start for piece in shelf._pieces)
+    assert held <= 2 * 3 * 60_000 * BYTES_A_ROW
 
 
 def test_what_lies_there_outlives_the_shelf() -> None:
