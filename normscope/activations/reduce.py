@@ -96,9 +96,9 @@ def _in_torch(rows: torch.Tensor, shelf: Shelf) -> int:
     step = max(1, _CACHED // rows.shape[-1])
     for start in range(0, rows.shape[0], step):
         part = slice(start, start + step)
-        found = measure_on_cpu(rows[part])
-        mean[part], variance[part], peak[part] = found.mean, found.variance, found.peak
-        place.view(np.int64)[part] = found.place
+        found = measure_on_cpu(rows[part]).columns()
+        mean[part], variance[part], peak[part] = found[:3]
+        place.view(np.int64)[part] = found[3]
     return room.address
 
 
