@@ -135,7 +135,7 @@ def test_a_negated_or_turned_value_is_reduced_as_what_it_means(dtype: torch.dtyp
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_threads_share_the_rows(threads: int) -> None:
+def test_any_number_of_threads_gives_the_same(threads: int) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
